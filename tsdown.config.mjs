@@ -1,0 +1,14 @@
+// Packing and checking takes longer than building, and `npm pack` is not what publishes: only `npm test` does it.
+const check = process.env.CHECK_PACKAGES === '1';
+
+export default {
+  // One pass and no order: each package's declarations come from its own source alone (isolatedDeclarations).
+  workspace: ['packages/{core,express,fastify,koa}'],
+  entry: ['src/index.ts', 'src/{redis,http}/index.ts'],
+  format: ['esm', 'cjs'],
+  dts: true,
+  logLevel: 'warn',
+  publint: check && { strict: true },
+  // node16: the profile without Node 10, which knows no `exports` and so no `@sluice/core/redis`.
+  attw: check && { profile: 'node16', level: 'error' },
+};
