@@ -1,0 +1,49 @@
+-- a * b / c in whole numbers, also where the product is above 2^53; see exact.ts.
+-- All arguments are integers from 0 to 2^53 - 1, c at least 1. Results stop at 2^53 - 1.
+
+local MOST = 9007199254740991
+
+-- Multiplies bit by bit and divides on the way, so that nothing in between passes 2^53.
+local function longMulDiv(a, b, c)
+  local wholes, part = math.floor(a / c), a % c
+  local quotient, rest = 0, 0
+  local bit = 4503599627370496
+  while bit >= 1 do
+    quotient = quotient * 2
+    if rest >= c - rest then
+      rest = rest - (c - rest)
+      quotient = quotient + 1
+    else
+      rest = rest + rest
+    end
+    if b >= bit then
+      b = b - bit
+      quotient = quotient + wholes
+      if rest >= c - part then
+        rest = rest - (c - part)
+        quotient = quotient + 1
+      else
+        rest = rest + part
+      end
+    end
+    if quotient > MOST then quotient = MOST end
+    bit = bit / 2
+  end
+  return quotient, rest
+end
+
+-- The floor and the rest of a * b / c.
+local function mulDiv(a, b, c)
+  local product = a * b
+  if product <= MOST then return math.floor(product / c), product % c end
+  return longMulDiv(a, b, c)
+end
+
+-- The ceiling of a * b / c.
+local function ceilMulDiv(a, b, c)
+  local product = a * b
+  if product <= MOST then return math.ceil(product / c) end
+  local quotient, rest = longMulDiv(a, b, c)
+  if rest > 0 then return math.min(quotient + 1, MOST) end
+  return quotient
+end

@@ -1,0 +1,34 @@
+/**
+ * Leaky bucket: a queue of `capacity` units that lets requests out evenly, at `rate` units per `period` ms.
+ *
+ * The level is the debt of a token bucket, and what fits is the same. What differs is the meaning: an admitted request
+ * starts when what was before it has leaked, so it waits ceil(level before it / rate), whatever it costs itself; and
+ * its place can only be given back while it is the last of the queue.
+ *
+ * numbers and state: as in token-bucket.ts, with the capacity for the burst.
+ *
+ * @module
+ */
+
+import { type Algorithm, DELAY, IF_ADMITTED, NEXT, WRITES } from './outcome.js';
+import { time, tokenBucket } from './token-bucket.js';
+
+export const leakyBucket: Algorithm = {
+  numbers: tokenBucket.numbers,
+
+  width: tokenBucket.width,
+
+  decide(numbers, state, base, now, cost, out) {
+    tokenBucket.decide(numbers, state, base, now, cost, out);
+    if (out[WRITES] === IF_ADMITTED) {
+      out[DELAY] = time(out[NEXT] - cost, out[NEXT + 1], numbers[1], numbers[2]);
+    }
+  },
+
+  refund(numbers, state, base, now, units, charge) {
+    const level = state[base] + (state[base + 1] > 0 ? 1 : 0);
+    if (state[base + 2] === charge.at && level === charge.level) {
+      tokenBucket.refund(numbers, state, base, now, units, charge);
+    }
+  },
+};

@@ -1,0 +1,210 @@
+/**
+ * Sliding-window counter: the window cut into buckets, the oldest of which counts in part.
+ *
+ * Bucket number s = floor(t / bucket) is the current one. The last `buckets` of them count in full (`total`); of the
+ * one before, the edge, a part counts: in proportion to what of it is still inside the window, nothing, or all.
+ * `total + part + cost <= limit`, where the part is rounded up (`rounding: 'down'`: down), which is the same as
+ * comparing the products `old * (bucket - e)` and `(limit - cost - total) * bucket`.
+ *
+ * numbers: limit, bucket (ms), buckets, edge (0 weighted, 1 drop, 2 keep), down, countDenied.
+ * state: s, bucket (ms), total, then the counts of the buckets s - 1 … s - buckets. The current bucket's own count
+ * is what the total holds beyond the others, so the plain two-counter form needs four numbers.
+ *
+ * @module
+ */
+
+import { ceilMulDiv, floorMulDiv, MOST } from './exact.js';
+import {
+  ALWAYS,
+  type Algorithm,
+  AT,
+  DELAY,
+  FITS,
+  IF_ADMITTED,
+  NEVER,
+  NEXT,
+  NOTHING,
+  REMAINING,
+  RESET,
+  RETRY,
+  type Row,
+  WRITES,
+} from './outcome.js';
+
+const EDGES = ['weighted', 'drop', 'keep'];
+const DROP = 1;
+const KEEP = 2;
+
+/** Where the count of bucket s - i stands in a state: at COUNTS + i. */
+const COUNTS = 2;
+
+export const slidingWindowCounter: Algorithm = {
+  numbers: (policy, limit) => [
+    limit,
+    policy.windowMs / policy.buckets,
+    policy.buckets,
+    EDGES.indexOf(policy.edge),
+    policy.rounding === 'down' ? 1 : 0,
+    policy.countDenied ? 1 : 0,
+  ],
+
+  width: (numbers) => 3 + numbers[2],
+
+  decide(numbers, state, base, now, cost, out) {
+    const limit = numbers[0];
+    const bucket = numbers[1];
+    const buckets = numbers[2];
+    const countDenied = numbers[5];
+
+    const at = load(numbers, state, base, now, out);
+    const s = out[NEXT];
+    const e = at - s * bucket;
+    const total = out[NEXT + 2];
+    const part = partOf(numbers, out[NEXT + COUNTS + buckets], e);
+
+    const fits = cost <= limit - total - part || cost === 0;
+    let used = total;
+    let writes = NOTHING;
+    if (cost > 0 && countDenied === 1 && cost <= limit) {
+      used = Math.min(total + cost, MOST);
+      writes = ALWAYS;
+    } else if (cost > 0 && fits) {
+      used = total + cost;
+      writes = IF_ADMITTED;
+    }
+    out[NEXT + 2] = used;
+
+    out[FITS] = fits ? 1 : 0;
+    out[REMAINING] = Math.max(0, limit - used - part);
+    out[RETRY] = fits ? 0 : cost > limit ? NEVER : wait(numbers, out, at, cost);
+    out[RESET] = untilNew(numbers, out, at);
+    out[DELAY] = 0;
+    out[AT] = at;
+    out[WRITES] = writes;
+  },
+
+  refund(numbers, state, base, _now, units, charge) {
+    const bucket = state[base + 1];
+    if (bucket === 0) return;
+    const buckets = numbers[2];
+    const age = state[base] - Math.floor(charge.at / bucket);
+    if (age < 0 || age > buckets) return;
+    const count = age === 0 ? current(state, base, buckets) : state[base + COUNTS + age];
+    const taken = Math.min(units, count);
+    if (age > 0) state[base + COUNTS + age] -= taken;
+    if (age < buckets) state[base + 2] -= taken;
+  },
+};
+
+/** Brings the state up to now in out[NEXT…], in the buckets of this policy; returns the instant that stands for now. */
+function load(numbers: readonly number[], state: Row, base: number, now: number, out: Row): number {
+  const bucket = numbers[1];
+  const buckets = numbers[2];
+  const stored = state[base + 1];
+  let at = now;
+  if (stored > 0 && state[base] * stored > at) at = state[base] * stored;
+  if (stored === bucket) {
+    advance(state, base, buckets, Math.floor(at / bucket), out);
+    return at;
+  }
+  // Written in other buckets: what was used stays used, all of it in the current bucket of the new kind.
+  let used = 0;
+  if (stored > 0) {
+    const s = Math.floor(at / stored);
+    advance(state, base, buckets, s, out);
+    const then = [0, stored, buckets, numbers[3], numbers[4]];
+    used = Math.min(
+      numbers[0],
+      out[NEXT + 2] + partOf(then, out[NEXT + COUNTS + buckets], at - s * stored),
+    );
+  }
+  out[NEXT] = Math.floor(at / bucket);
+  out[NEXT + 1] = bucket;
+  out[NEXT + 2] = used;
+  for (let i = 1; i <= buckets; i++) out[NEXT + COUNTS + i] = 0;
+  return at;
+}
+
+/** Copies the state to out[NEXT…] with bucket `s` as its current one. */
+function advance(state: Row, base: number, buckets: number, s: number, out: Row): void {
+  const steps = s - state[base];
+  out[NEXT] = s;
+  out[NEXT + 1] = state[base + 1];
+  if (steps === 0) {
+    for (let i = 2; i <= COUNTS + buckets; i++) out[NEXT + i] = state[base + i];
+    return;
+  }
+  let total = 0;
+  for (let i = 1; i <= buckets; i++) {
+    let count = 0;
+    if (i === steps) count = current(state, base, buckets);
+    else if (i > steps) count = state[base + COUNTS + i - steps];
+    out[NEXT + COUNTS + i] = count;
+    if (i < buckets) total += count;
+  }
+  out[NEXT + 2] = total;
+}
+
+/** The current bucket's own count. */
+function current(state: Row, base: number, buckets: number): number {
+  let count = state[base + 2];
+  for (let i = 1; i < buckets; i++) count -= state[base + COUNTS + i];
+  return count;
+}
+
+/** What of the edge bucket's `old` counts, `e` ms into the current bucket. */
+function partOf(numbers: readonly number[], old: number, e: number): number {
+  const bucket = numbers[1];
+  if (old === 0 || numbers[3] === DROP) return 0;
+  if (numbers[3] === KEEP) return old;
+  return numbers[4] === 1 ? floorMulDiv(old, bucket - e, bucket) : ceilMulDiv(old, bucket - e, bucket);
+}
+
+/** The first ms of a bucket at which `old` at the edge leaves `room`; not below the bucket's length if none does. */
+function firstFit(numbers: readonly number[], old: number, room: number): number {
+  const bucket = numbers[1];
+  if (old === 0 || numbers[3] === DROP) return 0;
+  if (numbers[3] === KEEP) return room >= old ? 0 : bucket;
+  return numbers[4] === 1
+    ? bucket - ceilMulDiv(room + 1, bucket, old) + 1
+    : bucket - floorMulDiv(room, bucket, old);
+}
+
+/** Walks forward, bucket by bucket, to the first instant at which `cost` fits. */
+function wait(numbers: readonly number[], out: Row, at: number, cost: number): number {
+  const bucket = numbers[1];
+  const buckets = numbers[2];
+  const s = out[NEXT];
+  let full = out[NEXT + 2];
+  for (let j = 0; j <= buckets + 1; j++) {
+    let old = 0;
+    if (j < buckets) old = out[NEXT + COUNTS + buckets - j];
+    else if (j === buckets) old = full;
+    if (j > 0) full -= old;
+    const room = numbers[0] - cost - full;
+    if (room < 0) continue;
+    const begin = j === 0 ? at - s * bucket : 0;
+    const offset = Math.max(begin, firstFit(numbers, old, room));
+    if (offset <= bucket - 1) return (s + j) * bucket + offset - at;
+  }
+  return NEVER;
+}
+
+/** The wait until nothing counts any more. */
+function untilNew(numbers: readonly number[], out: Row, at: number): number {
+  const buckets = numbers[2];
+  let count = current(out, NEXT, buckets);
+  for (let age = 0; age <= buckets; age++) {
+    if (age > 0) count = out[NEXT + COUNTS + age];
+    if (count > 0) return resetAfter(numbers, out, at, age, count);
+  }
+  return 0;
+}
+
+/** The wait until the newest bucket that counts, `age` buckets old, counts no more. */
+function resetAfter(numbers: readonly number[], out: Row, at: number, age: number, count: number): number {
+  const bucket = numbers[1];
+  const toEdge = (out[NEXT] - age + numbers[2]) * bucket;
+  const offset = firstFit(numbers, count, 0);
+  return Math.max(0, toEdge + Math.min(offset, bucket) - at);
+}

@@ -1,0 +1,44 @@
+/**
+ * Spans of time: the only place where text becomes milliseconds.
+ *
+ * @module
+ */
+
+import { expected } from './errors.js';
+import type { ErrorCode } from './errors.js';
+
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+  ['w', 604_800_000],
+]);
+
+/** The longest span accepted, so that an instant plus two spans is still a safe integer. About 31,000 years. */
+const LONGEST = 1e15;
+
+/**
+ * Returns `value` in whole milliseconds.
+ *
+ * @param name - what the error message calls it.
+ * @throws ArgumentError unless it is an integer of at least 1 ms, or text such as `'10s'`.
+ */
+export function parseDuration(value: unknown, name: string, code: ErrorCode): number {
+  const ms = typeof value === 'string' ? fromText(value) : value;
+  if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 1 || ms > LONGEST) {
+    throw expected(
+      code,
+      name,
+      "a duration: whole milliseconds from 1 to 1e15, or text such as '500ms', '10s', '1m', '1h', '1d', '1w'",
+      value,
+    );
+  }
+  return ms;
+}
+
+function fromText(text: string): number {
+  const [, count, unit] = /^(\d{1,16})(ms|[smhdw])$/.exec(text) ?? [];
+  return Number(count) * (UNITS.get(unit as string) as number);
+}

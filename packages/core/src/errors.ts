@@ -1,0 +1,66 @@
+/**
+ * Everything Sluice throws. Being over the limit is never an error: it is a {@link Decision}.
+ *
+ * Tell errors apart by `code`, which also works across two copies of the package.
+ *
+ * @module
+ */
+
+/** The codes of {@link ArgumentError} and {@link StoreError}; each has a heading in `docs/reference/errors.md`. */
+export type ErrorCode =
+  | 'ERR_SLUICE_POLICY'
+  | 'ERR_SLUICE_OPTION'
+  | 'ERR_SLUICE_ARGUMENT'
+  | 'ERR_SLUICE_NAME_TAKEN'
+  | 'ERR_SLUICE_CLOSED'
+  | 'ERR_SLUICE_STORE'
+  | 'ERR_SLUICE_STORE_REPLY';
+
+/**
+ * A policy, option or argument that is not what it must be. The message says what was expected and what came.
+ *
+ * @example
+ * import { createLimiter } from '@sluice/core';
+ * try {
+ *   createLimiter({ policies: [{ limit: -1, window: '1m' }] });
+ * } catch (error) {
+ *   console.log((error as Error).message); // Expected `limit` to be an integer >= 0 or Infinity, got -1.
+ * }
+ */
+export class ArgumentError extends TypeError {
+  override readonly name = 'ArgumentError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The store could not answer: unreachable, refused, or its reply made no sense. `cause` is what it said. Nothing is known to be over the limit. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+/** A value as a reader of an error message would write it. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+  if (Object.is(value, -0)) return '-0';
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value === 'function') return 'a function';
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (value instanceof Promise) return 'a promise';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return String(value);
+}
+
+/** The one sentence of every argument error: what `name` was expected to be and what came. */
+export function expected(code: ErrorCode, name: string, what: string, got: unknown): ArgumentError {
+  return new ArgumentError(code, `Expected \`${name}\` to be ${what}, got ${show(got)}.`);
+}

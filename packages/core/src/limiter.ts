@@ -1,0 +1,268 @@
+/**
+ * The limiter: a name, one or more policies, a store, a clock.
+ *
+ * @module
+ */
+
+import { chargesOf, type Receipt, readAnswer, receiptOf } from './decision.js';
+import { instant } from './clock.js';
+import { ArgumentError, expected } from './errors.js';
+import { MemoryStore } from './memory/memory-store.js';
+import { parseName, refuseUnknown } from './check.js';
+import { parseLimit, parsePolicies, planOf } from './policy.js';
+import type { Answer, Clock, Decision, Eventually, ParsedPolicy, Plan, Policy, Store, Table } from './types.js';
+
+/** What a limiter is made of. */
+export interface LimiterOptions<A extends boolean = false> {
+  /** Part of every key and of header policy names; one limiter per name and store. Default `'default'`. */
+  readonly name?: string;
+  /** One decision for all of them: a request that any of them denies is charged to none. */
+  readonly policies: readonly Policy[];
+  /** Where state lives. Default: a {@link MemoryStore} of its own. */
+  readonly store?: Store<A>;
+  /** Where `now` comes from. Default: the store's own clock, which is the right one for shared state. */
+  readonly clock?: Clock;
+}
+
+/** What one request brings along. */
+export interface RequestOptions {
+  /** The units it takes: an integer of at least 0. Default 1. */
+  readonly cost?: number;
+  /** Stands in for the policy's limit this once; by policy name where there are several. */
+  readonly limit?: number | Readonly<Record<string, number>>;
+}
+
+/**
+ * Decides who may go on. Answers at once on a synchronous store, by promise on the others; `await` works on both.
+ *
+ * On an asynchronous store every method rejects and none throws.
+ */
+export interface Limiter<A extends boolean = boolean> {
+  readonly name: string;
+  readonly policies: readonly ParsedPolicy[];
+  /**
+   * Decides and charges.
+   *
+   * @param key - who is limited, such as `user:42`.
+   * @throws ArgumentError if an argument is not what it must be; nothing is charged then.
+   * @throws StoreError if the store could not answer.
+   */
+  consume(key: string, options?: RequestOptions): Eventually<A, Decision>;
+  /** Says what `consume` would (allowed, the wait), charges nothing, and reports what is left as it stands. */
+  peek(key: string, options?: RequestOptions): Eventually<A, Decision>;
+  /**
+   * Gives units back where they were taken, as long as that window, entry or debt is still there.
+   *
+   * @param units - default: all that was charged. All refunds of a decision together give back at most its cost.
+   */
+  refund(decision: Decision, units?: number): Eventually<A, void>;
+  /** Makes the key as new. */
+  reset(key: string): Eventually<A, void>;
+  /** Frees the name; what the store holds stays. May be called twice. */
+  close(): void;
+}
+
+/** The names in use, per store. */
+const taken = new WeakMap<Store, Set<string>>();
+
+/** A limit function may return many different limits; plans for so many are kept. */
+const MOST_PLANS = 256;
+
+/**
+ * Returns a limiter.
+ *
+ * @throws ArgumentError if an option is wrong, or if the store already has a limiter of that name:
+ * two of them would eat each other's quota.
+ *
+ * @example
+ * import { createLimiter } from '@sluice/core';
+ * const limiter = createLimiter({ policies: [{ limit: 100, window: '1m' }] });
+ * const decision = limiter.consume('user:42');
+ * if (!decision.allowed) console.log(`again in ${decision.retryAfterMs} ms`);
+ */
+export function createLimiter<A extends boolean = false>(options: LimiterOptions<A>): Limiter<A> {
+  if (typeof options !== 'object' || options === null) {
+    throw expected('ERR_SLUICE_OPTION', 'options', 'an object', options);
+  }
+  refuseUnknown(options, ['name', 'policies', 'store', 'clock'], 'createLimiter', 'ERR_SLUICE_OPTION');
+  const name = parseName(options.name ?? 'default', 'name', 'ERR_SLUICE_OPTION');
+  const policies = parsePolicies(options.policies);
+  const clock = parseClock(options.clock);
+  const store = parseStore(options.store) as Store<A>;
+  const names = namesOf(store, name);
+  const limiter = new StoreLimiter(name, policies, store, clock);
+  names.add(name);
+  return limiter;
+}
+
+class StoreLimiter<A extends boolean> implements Limiter<A> {
+  readonly name: string;
+  readonly policies: readonly ParsedPolicy[];
+  readonly #store: Store<A>;
+  readonly #async: boolean;
+  readonly #table: Table<A>;
+  readonly #clock: Clock | undefined;
+  readonly #plan: Plan;
+  readonly #plans = new Map<number, Plan>();
+  #closed = false;
+
+  constructor(name: string, policies: readonly ParsedPolicy[], store: Store<A>, clock: Clock | undefined) {
+    this.name = name;
+    this.policies = policies;
+    this.#store = store;
+    this.#async = store.async;
+    this.#clock = clock;
+    this.#plan = planOf(
+      policies,
+      policies.map((policy) => policy.limit),
+    );
+    this.#table = store.open(name, policies);
+  }
+
+  consume(key: string, options?: RequestOptions): Eventually<A, Decision> {
+    return this.#async ? later(() => this.#judge(key, options, true)) : this.#judge(key, options, true);
+  }
+
+  peek(key: string, options?: RequestOptions): Eventually<A, Decision> {
+    return this.#async ? later(() => this.#judge(key, options, false)) : this.#judge(key, options, false);
+  }
+
+  refund(decision: Decision, units?: number): Eventually<A, void> {
+    return this.#async ? later(() => this.#giveBack(decision, units)) : this.#giveBack(decision, units);
+  }
+
+  reset(key: string): Eventually<A, void> {
+    return this.#async ? later(() => this.#reset(key)) : this.#reset(key);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    taken.get(this.#store)?.delete(this.name);
+    this.#table.close();
+  }
+
+  #judge(key: string, options: RequestOptions | undefined, charge: boolean): Eventually<A, Decision> {
+    this.#check(key);
+    let cost = 1;
+    let plan = this.#plan;
+    if (options !== undefined) {
+      checkOptions(options);
+      cost = units(options.cost ?? 1, 'cost');
+      if (options.limit !== undefined) plan = this.#planFor(options.limit);
+    }
+    const receipt: Receipt = { limiter: this, key, plan, left: 0 };
+    const answer =
+      plan.terms.length === 0 ? [] : this.#table.decide(key, cost, plan, charge, this.#now());
+    const decision =
+      answer instanceof Promise
+        ? answer.then((numbers) => readAnswer(this.policies, cost, numbers, receipt, charge))
+        : readAnswer(this.policies, cost, answer as Answer, receipt, charge);
+    return decision as Eventually<A, Decision>;
+  }
+
+  #reset(key: string): Eventually<A, void> {
+    this.#check(key);
+    return this.#table.reset(key);
+  }
+
+  #giveBack(decision: Decision, wanted: number | undefined): Eventually<A, void> {
+    const receipt = receiptOf(decision);
+    if (receipt?.limiter !== this) {
+      throw expected('ERR_SLUICE_ARGUMENT', 'decision', 'a decision of this limiter', decision);
+    }
+    const back = Math.min(wanted === undefined ? receipt.left : units(wanted, 'units'), receipt.left);
+    if (back === 0) return undefined as Eventually<A, void>;
+    this.#check(receipt.key);
+    const charges = chargesOf(decision);
+    receipt.left -= back;
+    return this.#table.refund(receipt.key, back, receipt.plan, charges, this.#now());
+  }
+
+  #check(key: string): void {
+    if (this.#closed) throw new ArgumentError('ERR_SLUICE_CLOSED', `The limiter \`${this.name}\` is closed.`);
+    if (typeof key !== 'string') throw expected('ERR_SLUICE_ARGUMENT', 'key', 'a string', key);
+  }
+
+  #now(): number | undefined {
+    return this.#clock === undefined ? undefined : instant(this.#clock.now());
+  }
+
+  #planFor(limit: number | Readonly<Record<string, number>>): Plan {
+    if (typeof limit !== 'object' || limit === null) return this.#planForLone(limit);
+    const names = this.policies.map((policy) => policy.name);
+    refuseUnknown(limit, names, '`limit`', 'ERR_SLUICE_ARGUMENT');
+    return planOf(
+      this.policies,
+      this.policies.map((policy) =>
+        Object.hasOwn(limit, policy.name)
+          ? parseLimit(limit[policy.name], `limit.${policy.name}`, 'ERR_SLUICE_ARGUMENT')
+          : policy.limit,
+      ),
+    );
+  }
+
+  #planForLone(limit: number): Plan {
+    const known = this.#plans.get(limit);
+    if (known !== undefined) return known;
+    if (this.policies.length > 1) {
+      throw expected('ERR_SLUICE_ARGUMENT', 'limit', 'an object by policy name, as there are several policies', limit);
+    }
+    const plan = planOf(this.policies, [parseLimit(limit, 'limit', 'ERR_SLUICE_ARGUMENT')]);
+    if (this.#plans.size >= MOST_PLANS) this.#plans.clear();
+    this.#plans.set(limit, plan);
+    return plan;
+  }
+}
+
+function checkOptions(options: RequestOptions): void {
+  if (typeof options !== 'object' || options === null) {
+    throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object', options);
+  }
+  for (const key in options) {
+    if (key !== 'cost' && key !== 'limit') {
+      refuseUnknown(options, ['cost', 'limit'], 'a request', 'ERR_SLUICE_ARGUMENT');
+    }
+  }
+}
+
+function units(value: unknown, name: string): number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0) {
+    throw expected('ERR_SLUICE_ARGUMENT', name, 'an integer from 0 to 2^53 - 1', value);
+  }
+  return (value as number) + 0;
+}
+
+function parseClock(clock: unknown): Clock | undefined {
+  if (clock === undefined) return undefined;
+  if (typeof (clock as Clock | null)?.now !== 'function') {
+    throw expected('ERR_SLUICE_OPTION', 'clock', 'an object with a function `now`', clock);
+  }
+  return clock as Clock;
+}
+
+function parseStore(store: unknown): Store {
+  if (store === undefined) return new MemoryStore();
+  if (typeof (store as Store | null)?.open !== 'function') {
+    throw expected('ERR_SLUICE_OPTION', 'store', 'a store such as new MemoryStore() or new RedisStore({ client })', store);
+  }
+  return store as Store;
+}
+
+/** Returns the names in use on the store, or throws if `name` is one of them. */
+function namesOf(store: Store, name: string): Set<string> {
+  const names = taken.get(store) ?? new Set();
+  if (names.has(name)) {
+    throw new ArgumentError(
+      'ERR_SLUICE_NAME_TAKEN',
+      `Expected \`name\` to be new to this store, got ${JSON.stringify(name)}: two limiters of one name would eat each other's quota. Give each its own name.`,
+    );
+  }
+  taken.set(store, names);
+  return names;
+}
+
+/** What throws on a synchronous store rejects on an asynchronous one. */
+function later<A extends boolean, T>(work: () => Eventually<A, T>): Eventually<A, T> {
+  return Promise.resolve().then(work) as Eventually<A, T>;
+}

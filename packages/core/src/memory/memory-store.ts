@@ -1,0 +1,76 @@
+/**
+ * State in this process.
+ *
+ * @module
+ */
+
+import { expected } from '../errors.js';
+import { refuseUnknown } from '../check.js';
+import type { ParsedPolicy, Store, Table } from '../types.js';
+import { MemoryTable } from './memory-table.js';
+
+/** What a {@link MemoryStore} can be told. */
+export interface MemoryStoreOptions {
+  /** The most keys it holds, over all its limiters. Default 1,000,000. */
+  readonly maxKeys?: number;
+}
+
+/**
+ * Keeps state in typed arrays of this process, and answers at once.
+ *
+ * It sets no timer: expired keys are given up a few per call. When it is full it gives up expired keys first, then
+ * those that were not used for longest, and one that is being denied only when all are; each in constant time.
+ *
+ * @example
+ * import { createLimiter, MemoryStore } from '@sluice/core';
+ * const store = new MemoryStore({ maxKeys: 100_000 });
+ * const limiter = createLimiter({ policies: [{ limit: 100, window: '1m' }], store });
+ * limiter.consume('user:42').remaining; // 99
+ */
+export class MemoryStore implements Store<false> {
+  readonly async = false;
+  readonly #maxKeys: number;
+  readonly #tables = new Map<string, MemoryTable>();
+  #evictions = 0;
+
+  /** @throws ArgumentError if `maxKeys` is not an integer of at least 1. */
+  constructor(options: MemoryStoreOptions = {}) {
+    refuseUnknown(options, ['maxKeys'], 'MemoryStore', 'ERR_SLUICE_OPTION');
+    const maxKeys = options.maxKeys ?? 1_000_000;
+    if (!Number.isInteger(maxKeys) || maxKeys < 1 || maxKeys > 2 ** 30) {
+      throw expected('ERR_SLUICE_OPTION', 'maxKeys', 'an integer from 1 to 2^30', maxKeys);
+    }
+    this.#maxKeys = maxKeys;
+  }
+
+  /** How many keys it holds now, expired ones that were not given up yet included. */
+  get size(): number {
+    let size = 0;
+    for (const table of this.#tables.values()) size += table.size;
+    return size;
+  }
+
+  /** How many keys were given up before they expired, because it was full. */
+  get evictions(): number {
+    return this.#evictions;
+  }
+
+  /** Opens a limiter's table; what a closed limiter of the same name and policies left is taken over. */
+  open(name: string, policies: readonly ParsedPolicy[]): Table<false> {
+    const left = this.#tables.get(name);
+    if (left?.suits(policies)) return left;
+    const table = new MemoryTable(policies, (now) => this.#makeRoom(table, now));
+    this.#tables.set(name, table);
+    return table;
+  }
+
+  /** Gives up one key if the store is full: of the table that grows, or of the largest if that one is empty. */
+  #makeRoom(growing: MemoryTable, now: number): void {
+    if (this.size < this.#maxKeys) return;
+    let from = growing;
+    if (growing.size === 0) {
+      for (const table of this.#tables.values()) if (table.size > from.size) from = table;
+    }
+    if (!from.giveUp(now)) this.#evictions += 1;
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * One limiter's keys in a {@link MemoryStore}: which there are, and which may be given up.
+ *
+ * @module
+ */
+
+import { digest, LONGEST_KEY } from '../key.js';
+import type { Answer, Charge, ParsedPolicy, Plan, Table } from '../types.js';
+import { Column } from './column.js';
+import { IndexMap } from './index-map.js';
+import { Ledger } from './ledger.js';
+import { Slots } from './slots.js';
+
+/** A table this small is left as it is: tidying it gains nothing. */
+const NOT_WORTH_TIDYING = 1024;
+
+export class MemoryTable implements Table<false> {
+  readonly #shape: string;
+  readonly #makeRoom: (now: number) => void;
+  readonly #index = new IndexMap();
+  readonly #slots = new Slots();
+  readonly #keys = new Column<string>();
+  readonly #ledger: Ledger;
+  #now = 0;
+
+  /** @param makeRoom - called before a key is added. */
+  constructor(policies: readonly ParsedPolicy[], makeRoom: (now: number) => void) {
+    this.#shape = shapeOf(policies);
+    this.#makeRoom = makeRoom;
+    this.#ledger = new Ledger(policies);
+  }
+
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  /** Whether the table can serve these policies with the state it has. */
+  suits(policies: readonly ParsedPolicy[]): boolean {
+    return shapeOf(policies) === this.#shape;
+  }
+
+  decide(id: string, cost: number, plan: Plan, charge: boolean, given: number | undefined): Answer {
+    const now = given ?? Date.now();
+    const key = shorten(id);
+    let slot = this.#index.get(key);
+    const admitted = this.#ledger.judge(slot, cost, plan, charge, now);
+    if (charge) {
+      const writes = this.#ledger.writes(plan);
+      if (writes) {
+        if (slot === 0) slot = this.#add(key, now);
+        this.#ledger.write(slot, plan);
+      }
+      if (slot > 0 && !admitted) this.#slots.denied(slot);
+      else if (writes) this.#slots.admitted(slot);
+    }
+    if (this.size > NOT_WORTH_TIDYING) this.#tidy(now);
+    return this.#ledger.answer(plan);
+  }
+
+  refund(id: string, units: number, plan: Plan, charges: readonly Charge[], given: number | undefined): void {
+    const key = shorten(id);
+    const slot = this.#index.get(key);
+    if (slot > 0 && this.#ledger.refund(slot, units, plan, charges, given ?? Date.now())) this.#drop(key, slot);
+  }
+
+  reset(id: string): void {
+    const key = shorten(id);
+    const slot = this.#index.get(key);
+    if (slot > 0) this.#drop(key, slot);
+  }
+
+  /** Nothing to let go of: what is stored stays until it expires. */
+  close(): void {}
+
+  /** Gives up the key that can best be missed; returns whether it had expired. */
+  giveUp(now: number): boolean {
+    this.#now = now;
+    const slot = this.#slots.candidate(this.#isExpired);
+    const expired = this.#isExpired(slot);
+    this.#drop(this.#keys.get(slot) as string, slot);
+    return expired;
+  }
+
+  readonly #isExpired = (slot: number): boolean => this.#ledger.isExpired(slot, this.#now);
+
+  /** Gives up to two expired keys up: each call adds at most one, so they cannot pile up. */
+  #tidy(now: number): void {
+    this.#now = now;
+    for (let step = 0; step < 2; step++) {
+      const slot = this.#slots.expiredHead(this.#isExpired);
+      if (slot > 0) this.#drop(this.#keys.get(slot) as string, slot);
+    }
+  }
+
+  #add(key: string, now: number): number {
+    this.#makeRoom(now);
+    const slot = this.#slots.take();
+    this.#index.set(key, slot);
+    this.#keys.set(slot, key);
+    return slot;
+  }
+
+  #drop(key: string, slot: number): void {
+    this.#index.delete(key);
+    this.#keys.set(slot, undefined);
+    this.#ledger.clear(slot);
+    this.#slots.free(slot);
+  }
+}
+
+/** The key as the table holds it. `#` begins a digest, so a key that begins with it is digested too. */
+function shorten(id: string): string {
+  return id.length > LONGEST_KEY || id.charCodeAt(0) === 35 ? digest(id) : id;
+}
+
+function shapeOf(policies: readonly ParsedPolicy[]): string {
+  return policies.map(({ name, algorithm, buckets }) => `${name}:${algorithm}:${buckets}`).join(' ');
+}

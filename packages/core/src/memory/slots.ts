@@ -1,0 +1,129 @@
+/**
+ * The slots of a table: which are free, and in which order the others may be given up.
+ *
+ * Two queues, so that a flood of new keys never frees one that is being denied: keys whose last request was admitted,
+ * and keys whose last request was denied. A key goes to the end of its queue when its state is written; so that this
+ * costs one flag and no moving of links, it is only marked, and moved when it comes up at the head.
+ *
+ * @module
+ */
+
+import { Rows } from './column.js';
+
+const OPEN = 1;
+const DENIED = 2;
+const MARKED = 4;
+
+/** The most queue steps that one search for room takes: keeps every call's work constant. */
+const STEPS = 16;
+
+export class Slots {
+  /** Per slot: the next and the previous in its queue, and its queue with the mark. Slot 0 is no slot. */
+  readonly #links = new Rows(3, (length) => new Int32Array(length));
+  readonly #heads = [0, 0, 0];
+  readonly #tails = [0, 0, 0];
+  #free = 0;
+  #made = 0;
+  #size = 0;
+
+  /** How many slots are in use. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Returns a slot that is free now. It is in the queue of the admitted. */
+  take(): number {
+    let slot = this.#free;
+    if (slot > 0) this.#free = this.#links.piece(slot)[this.#links.base(slot)];
+    else {
+      slot = ++this.#made;
+      this.#links.reach(slot);
+    }
+    this.#size += 1;
+    this.#append(slot, OPEN);
+    return slot;
+  }
+
+  free(slot: number): void {
+    this.#unlink(slot);
+    const links = this.#links.piece(slot);
+    links[this.#links.base(slot)] = this.#free;
+    this.#free = slot;
+    this.#size -= 1;
+  }
+
+  /** The slot's state was written and its request admitted. */
+  admitted(slot: number): void {
+    const links = this.#links.piece(slot);
+    const queue = this.#links.base(slot) + 2;
+    if ((links[queue] & OPEN) !== 0) links[queue] = OPEN | MARKED;
+    else this.#move(slot, OPEN);
+  }
+
+  /** The slot's request was denied. */
+  denied(slot: number): void {
+    const links = this.#links.piece(slot);
+    if ((links[this.#links.base(slot) + 2] & DENIED) === 0) this.#move(slot, DENIED);
+  }
+
+  /**
+   * Returns the slot to give up next: an expired one at the head of a queue, else the longest unwritten of the
+   * admitted, else, if `evenDenied`, the first of the denied. 0 if there is none.
+   */
+  candidate(expired: (slot: number) => boolean): number {
+    for (let step = 0; step < STEPS; step++) {
+      const slot = this.#heads[OPEN];
+      if (slot === 0 || !this.#pass(slot)) break;
+    }
+    const open = this.#heads[OPEN];
+    if (open > 0 && expired(open)) return open;
+    const denied = this.#heads[DENIED];
+    if (denied > 0 && (open === 0 || expired(denied))) return denied;
+    return open;
+  }
+
+  /** One step of tidying: returns a slot at the head of a queue if it is expired, else 0. */
+  expiredHead(expired: (slot: number) => boolean): number {
+    const open = this.#heads[OPEN];
+    if (open > 0 && !this.#pass(open) && expired(open)) return open;
+    const denied = this.#heads[DENIED];
+    return denied > 0 && expired(denied) ? denied : 0;
+  }
+
+  /** Sends a marked slot to the end of its queue; returns whether it was marked. */
+  #pass(slot: number): boolean {
+    const queue = this.#links.piece(slot)[this.#links.base(slot) + 2];
+    if ((queue & MARKED) === 0) return false;
+    this.#move(slot, OPEN);
+    return true;
+  }
+
+  #move(slot: number, queue: number): void {
+    this.#unlink(slot);
+    this.#append(slot, queue);
+  }
+
+  #append(slot: number, queue: number): void {
+    const links = this.#links.piece(slot);
+    const base = this.#links.base(slot);
+    const tail = this.#tails[queue];
+    links[base] = 0;
+    links[base + 1] = tail;
+    links[base + 2] = queue;
+    if (tail === 0) this.#heads[queue] = slot;
+    else this.#links.piece(tail)[this.#links.base(tail)] = slot;
+    this.#tails[queue] = slot;
+  }
+
+  #unlink(slot: number): void {
+    const links = this.#links.piece(slot);
+    const base = this.#links.base(slot);
+    const next = links[base];
+    const previous = links[base + 1];
+    const queue = links[base + 2] & ~MARKED;
+    if (previous === 0) this.#heads[queue] = next;
+    else this.#links.piece(previous)[this.#links.base(previous)] = next;
+    if (next === 0) this.#tails[queue] = previous;
+    else this.#links.piece(next)[this.#links.base(next) + 1] = previous;
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Policies: parsed once, here and nowhere else, into frozen values whose every number is checked.
+ *
+ * @module
+ */
+
+import { algorithmNames, numbersOf } from './algorithms/index.js';
+import { ceilMulDiv, MOST } from './algorithms/exact.js';
+import { isExact } from './algorithms/gcra.js';
+import { parseDuration } from './duration.js';
+import { oneOf, parseName, refuseUnknown } from './check.js';
+import { ArgumentError, type ErrorCode, expected, show } from './errors.js';
+import type { AlgorithmName, ParsedPolicy, Plan, Term } from './types.js';
+
+const CODE = 'ERR_SLUICE_POLICY';
+
+const EDGES = ['weighted', 'drop', 'keep'] as const;
+const ROUNDINGS = ['none', 'down'] as const;
+
+/** A ring of more buckets costs 8 bytes per bucket and key, and shows nothing that fewer do not. */
+const MOST_BUCKETS = 1000;
+
+/** The options that mean something to each algorithm, besides `algorithm`, `name`, `limit` and `window`. */
+const OPTIONS: Readonly<Record<AlgorithmName, readonly string[]>> = {
+  'fixed-window': ['countDenied'],
+  'sliding-window-log': [],
+  'sliding-window-counter': ['buckets', 'edge', 'rounding', 'countDenied'],
+  'token-bucket': ['burst'],
+  gcra: ['burst'],
+  'leaky-bucket': ['capacity'],
+};
+
+/** Every option of a policy but its name; adapters take them for a lone policy. */
+export const POLICY_OPTIONS: readonly string[] = [
+  'algorithm',
+  'limit',
+  'window',
+  ...new Set(Object.values(OPTIONS).flat()),
+];
+
+/**
+ * Returns the policies, complete and frozen.
+ *
+ * @throws ArgumentError for the first thing that is wrong: what was expected and what came.
+ */
+export function parsePolicies(input: unknown): readonly ParsedPolicy[] {
+  if (!Array.isArray(input) || input.length === 0) {
+    throw expected(CODE, 'policies', 'an array of at least one policy', input);
+  }
+  const path = (i: number) => (input.length === 1 ? '' : `policies[${i}].`);
+  const policies = input.map((policy, i) => parsePolicy(policy, i, path(i)));
+  policies.forEach(({ name }, i) => {
+    if (policies.findIndex((other) => other.name === name) < i) {
+      throw new ArgumentError(CODE, `Expected the names of the policies to differ, got ${show(name)} twice.`);
+    }
+  });
+  return Object.freeze(policies);
+}
+
+function parsePolicy(input: unknown, place: number, path: string): ParsedPolicy {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    throw expected(CODE, path === '' ? 'policies[0]' : path.slice(0, -1), 'an object', input);
+  }
+  const given = input as Record<string, unknown>;
+  const algorithm = oneOf(algorithmNames, given.algorithm ?? 'sliding-window-counter', `${path}algorithm`, CODE);
+  refuseUnknown(given, ['algorithm', 'name', 'limit', 'window', ...OPTIONS[algorithm]], algorithm, CODE, path);
+
+  const windowMs = parseDuration(given.window, `${path}window`, CODE);
+  const buckets = whole(given.buckets ?? 1, 1, MOST_BUCKETS, `${path}buckets`);
+  if (windowMs % buckets !== 0) {
+    throw expected(CODE, `${path}window`, `a multiple of the ${buckets} buckets, in ms`, windowMs);
+  }
+  const burst = given.burst ?? given.capacity;
+  const policy: ParsedPolicy = Object.freeze({
+    name: given.name === undefined ? nameByPlace(place) : parseName(given.name, `${path}name`, CODE),
+    algorithm,
+    limit: parseLimit(given.limit, `${path}limit`, CODE),
+    windowMs,
+    capacity:
+      burst === undefined
+        ? undefined
+        : whole(burst, 1, MOST, `${path}${given.burst === undefined ? 'capacity' : 'burst'}`),
+    buckets,
+    edge: oneOf(EDGES, given.edge ?? 'weighted', `${path}edge`, CODE),
+    rounding: oneOf(ROUNDINGS, given.rounding ?? 'none', `${path}rounding`, CODE),
+    countDenied: oneOf([true, false], given.countDenied ?? false, `${path}countDenied`, CODE),
+  });
+  if (policy.limit !== Infinity) termOf(policy, policy.limit, `${path}limit`, CODE);
+  return policy;
+}
+
+/**
+ * Returns what a store needs to judge a request by `limits`, one per policy; policies without a limit are left out.
+ *
+ * @throws ArgumentError if an algorithm cannot hold a limit exactly.
+ */
+export function planOf(policies: readonly ParsedPolicy[], limits: readonly number[]): Plan {
+  const places = policies.map((_, i) => i).filter((i) => limits[i] !== Infinity);
+  const terms = places.map((i) => termOf(policies[i], limits[i], 'limit', 'ERR_SLUICE_ARGUMENT'));
+  return { places, terms };
+}
+
+function termOf(policy: ParsedPolicy, limit: number, name: string, code: ErrorCode): Term {
+  const numbers = numbersOf(policy, limit);
+  if (policy.algorithm === 'gcra' && !isExact(numbers)) {
+    throw new ArgumentError(
+      code,
+      `Expected \`${name}\` per window to be a rate that gcra can hold exactly, got ${limit} per ${policy.windowMs} ms; token-bucket can.`,
+    );
+  }
+  const bucket = policy.capacity !== undefined && limit > 0;
+  // All of a bucket refills in burst * period / rate.
+  const windowMs = bucket ? ceilMulDiv(numbers[0], numbers[2], numbers[1]) : policy.windowMs;
+  return { algorithm: policy.algorithm, numbers, windowMs };
+}
+
+/** Returns `value` if it is a limit: an integer from 0 to 2^53 - 1, or `Infinity`. */
+export function parseLimit(value: unknown, name: string, code: ErrorCode): number {
+  if (value === Infinity) return value;
+  if (!Number.isInteger(value) || (value as number) < 0) {
+    throw expected(code, name, 'an integer >= 0 or Infinity', value);
+  }
+  if ((value as number) > MOST) throw expected(code, name, 'at most 2^53 - 1 or Infinity', value);
+  return (value as number) + 0;
+}
+
+function whole(value: unknown, least: number, most: number, name: string): number {
+  if (!Number.isInteger(value) || (value as number) < least || (value as number) > most) {
+    throw expected(CODE, name, `an integer from ${least} to ${most === MOST ? '2^53 - 1' : most}`, value);
+  }
+  return value as number;
+}
+
+function nameByPlace(place: number): string {
+  return place === 0 ? 'default' : String(place + 1);
+}

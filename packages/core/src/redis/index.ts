@@ -1,0 +1,8 @@
+/**
+ * Sluice on Redis.
+ *
+ * @module
+ */
+
+export type { RedisClient } from './client.js';
+export { RedisStore, type RedisStoreOptions } from './redis-store.js';

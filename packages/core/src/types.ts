@@ -1,0 +1,211 @@
+/**
+ * The vocabulary: what goes into a limiter and what comes out of it.
+ *
+ * @module
+ */
+
+/** The algorithms a policy can name. The default is `'sliding-window-counter'`. */
+export type AlgorithmName =
+  | 'fixed-window'
+  | 'sliding-window-log'
+  | 'sliding-window-counter'
+  | 'token-bucket'
+  | 'gcra'
+  | 'leaky-bucket';
+
+/** A span of time: whole milliseconds, or a whole number and a unit, as in `'500ms'`, `'10s'`, `'1m'`, `'1h'`, `'1d'`, `'1w'`. */
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd' | 'w'}`;
+
+/** What every policy has. */
+export interface PolicyBase {
+  /** Names the policy in keys, headers and decisions. Printable ASCII without `:{}"\`. Default: `default`, or its place. */
+  readonly name?: string;
+  /** Units admitted per window: an integer of at least 0, or `Infinity` to switch the policy off. */
+  readonly limit: number;
+  /** The window that `limit` is counted over. */
+  readonly window: Duration;
+}
+
+/** Counts in windows aligned to the epoch; a stretch across an edge can see twice the limit. */
+export interface FixedWindowPolicy extends PolicyBase {
+  readonly algorithm: 'fixed-window';
+  /** Count denied requests as well. Default `false`. */
+  readonly countDenied?: boolean;
+}
+
+/** Keeps every admitted request: never more than the limit in any window. */
+export interface SlidingWindowLogPolicy extends PolicyBase {
+  readonly algorithm: 'sliding-window-log';
+}
+
+/** Counts in `buckets` and estimates the part of the oldest one that is still inside the window. */
+export interface SlidingWindowCounterPolicy extends PolicyBase {
+  readonly algorithm?: 'sliding-window-counter';
+  /** How many buckets the window is cut into; `window` must be a multiple of it. Default 1. */
+  readonly buckets?: number;
+  /** How the bucket at the edge counts: in proportion, not at all, or in full. Default `'weighted'`. */
+  readonly edge?: 'weighted' | 'drop' | 'keep';
+  /** `'down'` drops the fraction of the estimate before it is compared. Default `'none'`. */
+  readonly rounding?: 'none' | 'down';
+  /** Count denied requests as well. Default `false`. */
+  readonly countDenied?: boolean;
+}
+
+/** A bucket of `burst` tokens that refills at `limit` per `window`. */
+export interface TokenBucketPolicy extends PolicyBase {
+  readonly algorithm: 'token-bucket';
+  /** The most that can be taken at once. Default: the limit. */
+  readonly burst?: number;
+}
+
+/** The token bucket as one number per key (the theoretical arrival time of ITU-T I.371). */
+export interface GcraPolicy extends PolicyBase {
+  readonly algorithm: 'gcra';
+  /** The most that can be taken at once. Default: the limit. */
+  readonly burst?: number;
+}
+
+/** A queue that lets requests out evenly, at `limit` per `window`. */
+export interface LeakyBucketPolicy extends PolicyBase {
+  readonly algorithm: 'leaky-bucket';
+  /** How much fits into the queue. Default: the limit. */
+  readonly capacity?: number;
+}
+
+/** An algorithm with its numbers. */
+export type Policy =
+  | FixedWindowPolicy
+  | SlidingWindowLogPolicy
+  | SlidingWindowCounterPolicy
+  | TokenBucketPolicy
+  | GcraPolicy
+  | LeakyBucketPolicy;
+
+/** What one policy says of a request. */
+export interface PolicyDecision {
+  readonly name: string;
+  /** The capacity: the most that one request could ever take. */
+  readonly limit: number;
+  /** The window; for a bucket, the time in which all of it refills. */
+  readonly windowMs: number;
+  /** The most that this policy would admit right now. */
+  readonly remaining: number;
+  /** The least wait after which the same cost fits this policy, 0 if it fits now, `Infinity` if it never will. */
+  readonly retryAfterMs: number;
+  /** The least wait after which the key is as new to this policy. */
+  readonly resetMs: number;
+  /** Whether the request fits this policy, whatever the others say. */
+  readonly allowed: boolean;
+}
+
+/** The answer to one request. A fresh value each time; it never changes afterwards. */
+export interface Decision {
+  readonly allowed: boolean;
+  /** The policy that binds: denied, the one with the longest wait; allowed, the one with the fewest remaining; the first if equal. */
+  readonly policy: string;
+  /** The binding policy's capacity. */
+  readonly limit: number;
+  /** The most that the binding policy would admit right now. */
+  readonly remaining: number;
+  /** The least wait after which the same cost is admitted if nothing else happens: exact, whole ms; `Infinity` if never. */
+  readonly retryAfterMs: number;
+  /** The least wait after which the binding policy finds the key as new. */
+  readonly resetMs: number;
+  /** How long the caller should hold the request (leaky bucket only, else 0). */
+  readonly delayMs: number;
+  /** The units asked for. */
+  readonly cost: number;
+  /** Every policy's own answer, in the order of the policies. */
+  readonly policies: readonly PolicyDecision[];
+}
+
+/** Where `now` comes from: whole milliseconds since the epoch. */
+export interface Clock {
+  now(): number;
+}
+
+/** A policy after parsing: complete, frozen, every number checked. */
+export interface ParsedPolicy {
+  readonly name: string;
+  readonly algorithm: AlgorithmName;
+  readonly limit: number;
+  readonly windowMs: number;
+  /** `burst` or `capacity` where one was given; otherwise the limit is the capacity. */
+  readonly capacity: number | undefined;
+  readonly buckets: number;
+  readonly edge: 'weighted' | 'drop' | 'keep';
+  readonly rounding: 'none' | 'down';
+  readonly countDenied: boolean;
+}
+
+/** One policy as a store sees it. */
+export interface Term {
+  readonly algorithm: AlgorithmName;
+  /** What `decide` takes, in the same order in both languages; the capacity is the first. */
+  readonly numbers: readonly number[];
+  /** The window; for a bucket, the time in which all of it refills. */
+  readonly windowMs: number;
+}
+
+/** The policies that a request is judged by (those with a finite limit), in order. */
+export interface Plan {
+  readonly terms: readonly Term[];
+  /** The place of each term's policy among all the policies of the limiter. */
+  readonly places: readonly number[];
+}
+
+/**
+ * A store's answer as plain numbers: for each term of the plan {@link ANSWER_WIDTH} of them, in the order
+ * fits (0 or 1), remaining, retryAfter (-1: never), reset, delay, at.
+ * `at` is the instant the charge was booked on: `now`, or the newest instant the state knows if that is later.
+ */
+export type Answer = ArrayLike<number>;
+
+/** How many numbers of an {@link Answer} belong to one term. */
+export const ANSWER_WIDTH = 6;
+
+/** What `refund` needs to know of a charge, per term. */
+export interface Charge {
+  /** The instant the charge was booked on. */
+  readonly at: number;
+  /** The units in use right after it, whole: shows a queue whether anyone came after. */
+  readonly level: number;
+}
+
+/** `T` at once from a synchronous store, a promise of it from the others. */
+export type Eventually<A extends boolean, T> = A extends true ? Promise<T> : T;
+
+/** One limiter's part of a store. `now` is `undefined` where the store's own clock decides. */
+export interface Table<A extends boolean = boolean> {
+  /** Judges, and charges if `charge` is true and every term admits. The answer may be reused by the next call. */
+  decide(
+    id: string,
+    cost: number,
+    plan: Plan,
+    charge: boolean,
+    now: number | undefined,
+  ): Eventually<A, Answer>;
+  /** Gives units back to what was charged, where that is still known. Never creates a key. */
+  refund(
+    id: string,
+    units: number,
+    plan: Plan,
+    charges: readonly Charge[],
+    now: number | undefined,
+  ): Eventually<A, void>;
+  /** Makes the key as new. */
+  reset(id: string): Eventually<A, void>;
+  /** Lets go of the limiter's hold on the store. */
+  close(): void;
+}
+
+/**
+ * Where state lives. A store runs the algorithms; it invents no arithmetic of its own.
+ *
+ * `A` is `true` for a store whose answers come later.
+ */
+export interface Store<A extends boolean = boolean> {
+  readonly async: A;
+  /** Opens the part of the store that belongs to the limiter `name`. */
+  open(name: string, policies: readonly ParsedPolicy[]): Table<A>;
+}

@@ -1,0 +1,47 @@
+// Writes packages/core/src/redis/scripts.generated.ts: the one script that Redis runs, put together from the .lua files.
+// With --check it writes nothing and fails if the file is not what it would write.
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+
+const source = new URL('../packages/core/src/', import.meta.url);
+const target = new URL('redis/scripts.generated.ts', source);
+
+/** A file without what Redis need not read: comment lines, blank lines, indentation. */
+const read = (path) =>
+  readFileSync(new URL(path, source), 'utf8')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('--'))
+    .join('\n');
+
+const names = readdirSync(new URL('algorithms/', source))
+  .filter((file) => file.endsWith('.lua') && file !== 'exact.lua')
+  .map((file) => file.slice(0, -'.lua'.length))
+  .sort();
+
+// Each algorithm is a branch, so that a call makes the functions of those alone that its policies name.
+const branches = names.map((name) => `if name == '${name}' then\n${read(`algorithms/${name}.lua`)}\nend`);
+
+const script = [
+  read('algorithms/exact.lua'),
+  'local NEVER, NOTHING, IF_ADMITTED, ALWAYS = -1, 0, 1, 2',
+  read('redis/log.lua'),
+  `local function algorithm(name)\n${branches.join('\n')}\nerror('sluice: unknown algorithm ' .. name)\nend`,
+  read('redis/envelope.lua'),
+].join('\n');
+
+const text = `// DO NOT EDIT. Made by scripts/generate-lua.mjs from the .lua files of this package.
+
+/** The name by which a server that has seen the script knows it. */
+export const sha1 = '${createHash('sha1').update(script).digest('hex')}';
+
+export const script =
+  ${JSON.stringify(script)};
+`;
+
+if (process.argv.includes('--check')) {
+  if (readFileSync(target, 'utf8') !== text) {
+    console.error('scripts.generated.ts is not what the .lua files say: run npm run generate.');
+    process.exit(1);
+  }
+} else writeFileSync(target, text);
