@@ -1,4 +1,4 @@
-// Packing and checking takes longer than building, and `npm pack` is not what publishes: only `npm test` does it.
+// Packing and checking takes longer than building, and wants pnpm on the PATH: only `npm test` asks for it.
 const check = process.env.CHECK_PACKAGES === '1';
 
 export default {
