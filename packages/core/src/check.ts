@@ -15,7 +15,13 @@ export function parseName(value: unknown, name: string, code: ErrorCode): string
 }
 
 /** Throws if `given` has a key that is not among `known`. */
-export function refuseUnknown(given: object, known: readonly string[], of: string, code: ErrorCode, path = ''): void {
+export function refuseUnknown(
+  given: object,
+  known: readonly string[],
+  of: string,
+  code: ErrorCode,
+  path = '',
+): void {
   for (const key of Object.keys(given)) {
     if (!known.includes(key) && (given as Record<string, unknown>)[key] !== undefined) {
       throw new ArgumentError(

@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { Clock } from './types.js';
 import { expected } from './errors.js';
+import type { Clock } from './types.js';
 
 /** A clock that stands still until it is told otherwise. */
 export interface ManualClock extends Clock {

@@ -140,7 +140,8 @@ function binding(each: readonly PolicyDecision[], allowed: boolean): PolicyDecis
   let speaks = each[0];
   for (let i = 1; i < each.length; i++) {
     const other = each[i];
-    if (allowed ? other.remaining < speaks.remaining : other.retryAfterMs > speaks.retryAfterMs) speaks = other;
+    if (allowed ? other.remaining < speaks.remaining : other.retryAfterMs > speaks.retryAfterMs)
+      speaks = other;
   }
   return speaks;
 }

@@ -4,8 +4,8 @@
  * @module
  */
 
-import { expected } from './errors.js';
 import type { ErrorCode } from './errors.js';
+import { expected } from './errors.js';
 
 const UNITS: ReadonlyMap<string, number> = new Map([
   ['ms', 1],

@@ -4,13 +4,23 @@
  * @module
  */
 
-import { chargesOf, type Receipt, readAnswer, receiptOf } from './decision.js';
+import { parseName, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
+import { chargesOf, type Receipt, readAnswer, receiptOf } from './decision.js';
 import { ArgumentError, expected } from './errors.js';
 import { MemoryStore } from './memory/memory-store.js';
-import { parseName, refuseUnknown } from './check.js';
 import { parseLimit, parsePolicies, planOf } from './policy.js';
-import type { Answer, Clock, Decision, Eventually, ParsedPolicy, Plan, Policy, Store, Table } from './types.js';
+import type {
+  Answer,
+  Clock,
+  Decision,
+  Eventually,
+  ParsedPolicy,
+  Plan,
+  Policy,
+  Store,
+  Table,
+} from './types.js';
 
 /** What a limiter is made of. */
 export interface LimiterOptions<A extends boolean = false> {
@@ -40,6 +50,8 @@ export interface RequestOptions {
 export interface Limiter<A extends boolean = boolean> {
   readonly name: string;
   readonly policies: readonly ParsedPolicy[];
+  /** The clock it was given, if any. */
+  readonly clock: Clock | undefined;
   /**
    * Decides and charges.
    *
@@ -98,10 +110,10 @@ export function createLimiter<A extends boolean = false>(options: LimiterOptions
 class StoreLimiter<A extends boolean> implements Limiter<A> {
   readonly name: string;
   readonly policies: readonly ParsedPolicy[];
+  readonly clock: Clock | undefined;
   readonly #store: Store<A>;
   readonly #async: boolean;
   readonly #table: Table<A>;
-  readonly #clock: Clock | undefined;
   readonly #plan: Plan;
   readonly #plans = new Map<number, Plan>();
   #closed = false;
@@ -111,7 +123,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
     this.policies = policies;
     this.#store = store;
     this.#async = store.async;
-    this.#clock = clock;
+    this.clock = clock;
     this.#plan = planOf(
       policies,
       policies.map((policy) => policy.limit),
@@ -152,8 +164,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
       if (options.limit !== undefined) plan = this.#planFor(options.limit);
     }
     const receipt: Receipt = { limiter: this, key, plan, left: 0 };
-    const answer =
-      plan.terms.length === 0 ? [] : this.#table.decide(key, cost, plan, charge, this.#now());
+    const answer = plan.terms.length === 0 ? [] : this.#table.decide(key, cost, plan, charge, this.#now());
     const decision =
       answer instanceof Promise
         ? answer.then((numbers) => readAnswer(this.policies, cost, numbers, receipt, charge))
@@ -185,7 +196,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
   }
 
   #now(): number | undefined {
-    return this.#clock === undefined ? undefined : instant(this.#clock.now());
+    return this.clock === undefined ? undefined : instant(this.clock.now());
   }
 
   #planFor(limit: number | Readonly<Record<string, number>>): Plan {
@@ -206,7 +217,12 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
     const known = this.#plans.get(limit);
     if (known !== undefined) return known;
     if (this.policies.length > 1) {
-      throw expected('ERR_SLUICE_ARGUMENT', 'limit', 'an object by policy name, as there are several policies', limit);
+      throw expected(
+        'ERR_SLUICE_ARGUMENT',
+        'limit',
+        'an object by policy name, as there are several policies',
+        limit,
+      );
     }
     const plan = planOf(this.policies, [parseLimit(limit, 'limit', 'ERR_SLUICE_ARGUMENT')]);
     if (this.#plans.size >= MOST_PLANS) this.#plans.clear();
@@ -244,7 +260,12 @@ function parseClock(clock: unknown): Clock | undefined {
 function parseStore(store: unknown): Store {
   if (store === undefined) return new MemoryStore();
   if (typeof (store as Store | null)?.open !== 'function') {
-    throw expected('ERR_SLUICE_OPTION', 'store', 'a store such as new MemoryStore() or new RedisStore({ client })', store);
+    throw expected(
+      'ERR_SLUICE_OPTION',
+      'store',
+      'a store such as new MemoryStore() or new RedisStore({ client })',
+      store,
+    );
   }
   return store as Store;
 }

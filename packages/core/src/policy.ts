@@ -4,11 +4,11 @@
  * @module
  */
 
-import { algorithmNames, numbersOf } from './algorithms/index.js';
 import { ceilMulDiv, MOST } from './algorithms/exact.js';
 import { isExact } from './algorithms/gcra.js';
-import { parseDuration } from './duration.js';
+import { algorithmNames, numbersOf } from './algorithms/index.js';
 import { oneOf, parseName, refuseUnknown } from './check.js';
+import { parseDuration } from './duration.js';
 import { ArgumentError, type ErrorCode, expected, show } from './errors.js';
 import type { AlgorithmName, ParsedPolicy, Plan, Term } from './types.js';
 
@@ -62,8 +62,19 @@ function parsePolicy(input: unknown, place: number, path: string): ParsedPolicy 
     throw expected(CODE, path === '' ? 'policies[0]' : path.slice(0, -1), 'an object', input);
   }
   const given = input as Record<string, unknown>;
-  const algorithm = oneOf(algorithmNames, given.algorithm ?? 'sliding-window-counter', `${path}algorithm`, CODE);
-  refuseUnknown(given, ['algorithm', 'name', 'limit', 'window', ...OPTIONS[algorithm]], algorithm, CODE, path);
+  const algorithm = oneOf(
+    algorithmNames,
+    given.algorithm ?? 'sliding-window-counter',
+    `${path}algorithm`,
+    CODE,
+  );
+  refuseUnknown(
+    given,
+    ['algorithm', 'name', 'limit', 'window', ...OPTIONS[algorithm]],
+    algorithm,
+    CODE,
+    path,
+  );
 
   const windowMs = parseDuration(given.window, `${path}window`, CODE);
   const buckets = whole(given.buckets ?? 1, 1, MOST_BUCKETS, `${path}buckets`);

@@ -49,11 +49,7 @@ export const gcra: Algorithm = {
     const room = Math.floor((burst * period - debt) / period);
     const fits = cost <= room || cost === 0;
     const charged = cost > 0 && fits;
-    const retry = fits
-      ? 0
-      : cost > burst
-        ? NEVER
-        : Math.ceil((debt + cost * period - burst * period) / rate);
+    const retry = fits ? 0 : cost > burst ? NEVER : Math.ceil((debt + cost * period - burst * period) / rate);
     if (charged) debt += cost * period;
 
     out[FITS] = fits ? 1 : 0;

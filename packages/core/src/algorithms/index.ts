@@ -22,10 +22,7 @@ export const algorithms: Readonly<Record<Exclude<AlgorithmName, 'sliding-window-
 };
 
 /** The names of all algorithms. */
-export const algorithmNames = [
-  ...Object.keys(algorithms),
-  'sliding-window-log',
-] as readonly AlgorithmName[];
+export const algorithmNames = [...Object.keys(algorithms), 'sliding-window-log'] as readonly AlgorithmName[];
 
 /** Returns the numbers that the policy's algorithm takes, in both languages, with `limit` for the policy's own. */
 export function numbersOf(policy: ParsedPolicy, limit: number): readonly number[] {

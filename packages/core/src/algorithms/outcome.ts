@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { ParsedPolicy, Charge } from '../types.js';
+import type { Charge, ParsedPolicy } from '../types.js';
 
 /** 1 if the request fits, else 0. */
 export const FITS = 0;

@@ -113,10 +113,7 @@ function load(numbers: readonly number[], state: Row, base: number, now: number,
     const s = Math.floor(at / stored);
     advance(state, base, buckets, s, out);
     const then = [0, stored, buckets, numbers[3], numbers[4]];
-    used = Math.min(
-      numbers[0],
-      out[NEXT + 2] + partOf(then, out[NEXT + COUNTS + buckets], at - s * stored),
-    );
+    used = Math.min(numbers[0], out[NEXT + 2] + partOf(then, out[NEXT + COUNTS + buckets], at - s * stored));
   }
   out[NEXT] = Math.floor(at / bucket);
   out[NEXT + 1] = bucket;

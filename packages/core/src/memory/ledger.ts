@@ -115,7 +115,8 @@ export class Ledger {
     plan.places.forEach((place, i) => {
       const section = this.#sections[place];
       if (section.algorithm === undefined) section.journals.get(slot)?.take(charges[i].at, units);
-      else section.algorithm.refund(plan.terms[i].numbers, row, base + section.offset, now, units, charges[i]);
+      else
+        section.algorithm.refund(plan.terms[i].numbers, row, base + section.offset, now, units, charges[i]);
       if (this.#decide(slot, plan, i, 0, now)[RESET] === 0) this.#clear(slot, section);
       else blank = false;
     });

@@ -4,8 +4,8 @@
  * @module
  */
 
-import { expected } from '../errors.js';
 import { refuseUnknown } from '../check.js';
+import { expected } from '../errors.js';
 import type { ParsedPolicy, Store, Table } from '../types.js';
 import { MemoryTable } from './memory-table.js';
 

@@ -60,7 +60,8 @@ export class MemoryTable implements Table<false> {
   refund(id: string, units: number, plan: Plan, charges: readonly Charge[], given: number | undefined): void {
     const key = shorten(id);
     const slot = this.#index.get(key);
-    if (slot > 0 && this.#ledger.refund(slot, units, plan, charges, given ?? Date.now())) this.#drop(key, slot);
+    if (slot > 0 && this.#ledger.refund(slot, units, plan, charges, given ?? Date.now()))
+      this.#drop(key, slot);
   }
 
   reset(id: string): void {

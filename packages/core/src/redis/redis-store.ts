@@ -4,8 +4,8 @@
  * @module
  */
 
-import { expected } from '../errors.js';
 import { refuseUnknown } from '../check.js';
+import { expected } from '../errors.js';
 import type { ParsedPolicy, Store, Table } from '../types.js';
 import type { RedisClient } from './client.js';
 import { RedisTable } from './redis-table.js';
@@ -45,7 +45,12 @@ export class RedisStore implements Store<true> {
       throw expected('ERR_SLUICE_OPTION', 'client', 'an ioredis client (with evalsha and eval)', client);
     }
     if (typeof prefix !== 'string' || !/^[ -z|~]{1,64}$/.test(prefix)) {
-      throw expected('ERR_SLUICE_OPTION', 'prefix', 'up to 64 printable ASCII characters without braces', prefix);
+      throw expected(
+        'ERR_SLUICE_OPTION',
+        'prefix',
+        'up to 64 printable ASCII characters without braces',
+        prefix,
+      );
     }
     this.#client = client;
     this.#prefix = prefix;

@@ -5,7 +5,15 @@
  */
 
 import { StoreError } from '../errors.js';
-import { ANSWER_WIDTH, type Answer, type Charge, type ParsedPolicy, type Plan, type Table, type Term } from '../types.js';
+import {
+  ANSWER_WIDTH,
+  type Answer,
+  type Charge,
+  type ParsedPolicy,
+  type Plan,
+  type Table,
+  type Term,
+} from '../types.js';
 import type { RedisClient } from './client.js';
 import { suffixesOf, tagOf } from './key.js';
 import { script, sha1 } from './scripts.generated.js';
@@ -23,7 +31,13 @@ export class RedisTable implements Table<true> {
     this.#suffixes = suffixesOf(name, policies);
   }
 
-  async decide(id: string, cost: number, plan: Plan, charge: boolean, now: number | undefined): Promise<Answer> {
+  async decide(
+    id: string,
+    cost: number,
+    plan: Plan,
+    charge: boolean,
+    now: number | undefined,
+  ): Promise<Answer> {
     const args = [charge ? 'consume' : 'peek', now === undefined ? '' : String(now), String(cost)];
     for (const term of plan.terms) args.push(...this.#textOf(term));
     return readReply(await this.#run(this.#keys(id, plan), args), plan);

@@ -1,0 +1,134 @@
+/**
+ * Rate limit headers: the only place that knows their names, and where milliseconds become seconds.
+ *
+ * Times round up and counts round down, so that a client that believes them is never refused.
+ *
+ * @module
+ */
+
+import { expected } from '../errors.js';
+
+/**
+ * How limits are told: `'legacy'` is `X-RateLimit-*`; the others are the wire formats of
+ * draft-ietf-httpapi-ratelimit-headers 06, 07, and 08 (which 09 to 11 share).
+ */
+export type HeaderFormat = 'legacy' | 'draft-6' | 'draft-7' | 'draft-8';
+
+/** A header field: its name and its value. */
+export type Header = readonly [name: string, value: string];
+
+/** One policy as headers show it. */
+export interface HeaderItem {
+  /** Its name in draft-8. */
+  readonly name: string;
+  readonly limit: number;
+  readonly remaining: number;
+  readonly windowMs: number;
+  /** The time to show: the wait where the policy denies, the reset where it does not. */
+  readonly timeMs: number;
+  /** Whether to come back after that time; then it is never shown as 0. */
+  readonly denies: boolean;
+  /** Who is counted (draft-8 `pk`), if that is to be told. */
+  readonly partition?: string;
+}
+
+/** RFC 9651 integers have at most 15 digits. */
+const MOST = 999_999_999_999_999;
+
+const FORMATS: readonly HeaderFormat[] = ['legacy', 'draft-6', 'draft-7', 'draft-8'];
+
+/**
+ * Returns the formats to send.
+ *
+ * @throws ArgumentError unless it is a format, a list of `'legacy'` and at most one draft (two drafts would write the
+ * same field), or `false`.
+ */
+export function parseFormats(value: unknown): readonly HeaderFormat[] {
+  if (value === undefined) return ['legacy'];
+  if (value === false) return [];
+  const formats = (Array.isArray(value) ? value : [value]) as HeaderFormat[];
+  const drafts = new Set(formats.filter((format) => format !== 'legacy'));
+  if (!formats.every((format) => FORMATS.includes(format)) || drafts.size > 1) {
+    const what = "'legacy', 'draft-6', 'draft-7', 'draft-8', a list of 'legacy' and one draft, or false";
+    throw expected('ERR_SLUICE_OPTION', 'headers', what, Array.isArray(value) ? value.join(', ') : value);
+  }
+  return [...new Set(formats)];
+}
+
+/**
+ * Returns the headers that tell of `items`; none where there is no item.
+ *
+ * @param binding - the item that legacy headers show.
+ * @param now - ms since the epoch, the same for all headers of a response.
+ */
+export function formatHeaders(
+  formats: readonly HeaderFormat[],
+  items: readonly HeaderItem[],
+  binding: HeaderItem | undefined,
+  now: number,
+): Header[] {
+  if (items.length === 0 || binding === undefined) return [];
+  return formats.flatMap((format) => {
+    if (format === 'legacy') return legacy(binding, now);
+    if (format === 'draft-8') return draft8(items);
+    const least = items.reduce(
+      (a, b) => (b.remaining < a.remaining || (b.remaining === a.remaining && b === binding) ? b : a),
+      items[0],
+    );
+    return format === 'draft-6' ? draft6(items, least) : draft7(items, least);
+  });
+}
+
+/** Whole seconds, rounded up. */
+export function secondsOf(ms: number): number {
+  return Math.max(0, Math.ceil(ms / 1000));
+}
+
+function legacy(item: HeaderItem, now: number): Header[] {
+  return [
+    ['X-RateLimit-Limit', count(item.limit)],
+    ['X-RateLimit-Remaining', count(item.remaining)],
+    ['X-RateLimit-Reset', String(Math.ceil((now + Math.max(0, item.timeMs)) / 1000))],
+  ];
+}
+
+function draft6(items: readonly HeaderItem[], least: HeaderItem): Header[] {
+  return [
+    ['RateLimit-Policy', items.map(policy67).join(', ')],
+    ['RateLimit-Limit', count(least.limit)],
+    ['RateLimit-Remaining', count(least.remaining)],
+    ['RateLimit-Reset', time(least)],
+  ];
+}
+
+function draft7(items: readonly HeaderItem[], least: HeaderItem): Header[] {
+  const { limit, remaining } = least;
+  return [
+    ['RateLimit-Policy', items.map(policy67).join(', ')],
+    ['RateLimit', `limit=${count(limit)}, remaining=${count(remaining)}, reset=${time(least)}`],
+  ];
+}
+
+function draft8(items: readonly HeaderItem[]): Header[] {
+  const each = (tell: (item: HeaderItem) => string) =>
+    items.map((item) => `${quote(item.name)};${tell(item)}${partition(item)}`).join(', ');
+  return [
+    ['RateLimit-Policy', each((item) => `q=${count(item.limit)};w=${seconds(item.windowMs)}`)],
+    ['RateLimit', each((item) => `r=${count(item.remaining)};t=${time(item)}`)],
+  ];
+}
+
+const policy67 = (item: HeaderItem) => `${count(item.limit)};w=${seconds(item.windowMs)}`;
+
+const count = (value: number) => String(Math.min(MOST, Math.max(0, Math.floor(value))));
+
+const seconds = (ms: number) => String(Math.max(1, Math.min(MOST, secondsOf(ms))));
+
+const time = (item: HeaderItem) =>
+  String(Math.min(MOST, Math.max(item.denies ? 1 : 0, secondsOf(item.timeMs))));
+
+/** An RFC 9651 String. Names are checked where they enter, so only these two need an escape. */
+const quote = (name: string) => `"${name.replace(/["\\]/g, '\\$&')}"`;
+
+const partition = (item: HeaderItem) =>
+  item.partition === undefined ? '' : `;pk=:${Buffer.from(item.partition).toString('base64')}:`;

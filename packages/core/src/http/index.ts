@@ -1,0 +1,19 @@
+/**
+ * What the adapters share: from a request to a verdict. For those who write an adapter of their own.
+ *
+ * @module
+ */
+
+export { byHeader, type WithHeaders } from './client-key.js';
+export { createGuard, type Denial, type Guard, type Host, type Verdict } from './guard.js';
+export { formatHeaders, type Header, type HeaderFormat, type HeaderItem, parseFormats } from './headers.js';
+export type {
+  Awaitable,
+  CommonOptions,
+  LimitFunction,
+  LonePolicy,
+  RateLimitOptions,
+  ReadyLimiter,
+  SeveralPolicies,
+} from './options.js';
+export { createRouteGuards, type RouteGuards } from './routes.js';

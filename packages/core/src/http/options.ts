@@ -1,0 +1,156 @@
+/**
+ * The options of `rateLimit`, the same for every framework.
+ *
+ * @module
+ */
+
+import { refuseUnknown } from '../check.js';
+import { ArgumentError, expected } from '../errors.js';
+import { createLimiter, type Limiter } from '../limiter.js';
+import { POLICY_OPTIONS, parseLimit } from '../policy.js';
+import type { Policy, Store } from '../types.js';
+import type { HeaderFormat } from './headers.js';
+
+const CODE = 'ERR_SLUICE_OPTION';
+
+/** A value, or a promise of it. */
+export type Awaitable<T> = T | PromiseLike<T>;
+
+/** Limits by request: of the lone policy, or by policy name. */
+export type LimitFunction<Req> = (request: Req) => Awaitable<number | Readonly<Record<string, number>>>;
+
+/** One policy, written out among the options. */
+export type LonePolicy<Req, P extends Policy = Policy> = P extends Policy
+  ? Omit<P, 'name' | 'limit'> & {
+      /** Units per window, or a function of the request that returns them. */
+      readonly limit: number | LimitFunction<Req>;
+      readonly policies?: never;
+      readonly limiter?: never;
+    }
+  : never;
+
+/** Several policies as one decision. */
+export interface SeveralPolicies<Req> {
+  readonly policies: readonly Policy[];
+  /** Stands in for the policies' own limits, by name. */
+  readonly limit?: LimitFunction<Req>;
+  readonly limiter?: never;
+}
+
+/** A limiter that exists already, and that others may use as well. */
+export interface ReadyLimiter<Req> {
+  readonly limiter: Limiter;
+  /** Stands in for the limiter's own limits. */
+  readonly limit?: LimitFunction<Req>;
+  readonly policies?: never;
+  readonly name?: never;
+  readonly store?: never;
+}
+
+/** What does not depend on where the policy comes from. */
+export interface CommonOptions<Req, Handler> {
+  /** Names the limiter in keys and headers. Give each limiter of a shared store its own. Default `'default'`. */
+  readonly name?: string;
+  /** Where state lives. Default: a `MemoryStore` of its own. */
+  readonly store?: Store;
+  /** Who is asking. A function that returns `undefined` or `null` means: take the address, which is the default. */
+  readonly key?: (request: Req) => Awaitable<string | null | undefined>;
+  /** The units a request takes. Default 1. */
+  readonly cost?: number | ((request: Req) => Awaitable<number>);
+  /** Requests of which it returns `true` are not limited. */
+  readonly skip?: (request: Req) => Awaitable<boolean>;
+  /** How limits are told: a format, `'legacy'` together with a draft, or `false`. Default `'legacy'`. */
+  readonly headers?: HeaderFormat | readonly HeaderFormat[] | false;
+  /** Answers a denied request in place of the problem document. Status and headers are set already. */
+  readonly handler?: Handler;
+}
+
+/** The options of `rateLimit`. */
+export type RateLimitOptions<Req, Handler> = (LonePolicy<Req> | SeveralPolicies<Req> | ReadyLimiter<Req>) &
+  CommonOptions<Req, Handler>;
+
+/** Options as a guard reads them; which go together is checked by {@link limiterOf}. */
+export type LooseOptions<Req, Handler> = CommonOptions<Req, Handler> & {
+  readonly limit?: number | LimitFunction<Req>;
+  readonly policies?: readonly Policy[];
+  readonly limiter?: Limiter;
+};
+
+const COMMON = ['name', 'store', 'key', 'cost', 'skip', 'headers', 'handler'];
+const KNOWN = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
+
+/** Options that say what the policy is; a route's own choice of one of these kinds replaces the other kinds. */
+const KINDS: readonly (readonly string[])[] = [POLICY_OPTIONS, ['policies'], ['limiter']];
+
+/**
+ * Returns the limiter that the options describe.
+ *
+ * @throws ArgumentError if an option is unknown or wrong, or contradicts another.
+ */
+export function limiterOf<Req, Handler>(options: LooseOptions<Req, Handler>): Limiter {
+  if (typeof options !== 'object' || options === null) throw expected(CODE, 'options', 'an object', options);
+  refuseUnknown(options, KNOWN, 'rateLimit', CODE);
+  checkFunctions(options);
+  const { limit, limiter, policies, name, store } = options;
+  const own = POLICY_OPTIONS.filter((option) => option !== 'limit' && given(options, option));
+  if (limiter !== undefined || policies !== undefined) {
+    const place = limiter === undefined ? 'policies' : 'limiter';
+    if (limit !== undefined && typeof limit !== 'function') own.push('limit');
+    if (limiter !== undefined)
+      own.push(...['policies', 'name', 'store'].filter((option) => given(options, option)));
+    if (own.length > 0) {
+      throw new ArgumentError(CODE, `Expected \`${own[0]}\` to be part of \`${place}\`, got it beside it.`);
+    }
+  }
+  if (limiter !== undefined) {
+    if (typeof limiter?.consume !== 'function') throw expected(CODE, 'limiter', 'a limiter', limiter);
+    return limiter;
+  }
+  return createLimiter({
+    ...(name === undefined ? {} : { name }),
+    ...(store === undefined ? {} : { store }),
+    policies: policies ?? [lonePolicy(options)],
+  } as Parameters<typeof createLimiter>[0]);
+}
+
+/**
+ * Returns `general` as far as `special` leaves it: option by option, but what kind of policy it is as a whole.
+ */
+export function mergeOptions<Options extends object>(general: Options, special: Partial<Options>): Options {
+  const merged = { ...general } as Record<string, unknown>;
+  const chosen = KINDS.find((kind) => kind.some((option) => given(special, option)));
+  if (chosen !== undefined) {
+    for (const kind of KINDS) if (kind !== chosen) for (const option of kind) delete merged[option];
+  }
+  for (const [option, value] of Object.entries(special)) if (value !== undefined) merged[option] = value;
+  return merged as Options;
+}
+
+function lonePolicy<Req, Handler>(options: LooseOptions<Req, Handler>): Policy {
+  const policy: Record<string, unknown> = {};
+  for (const option of POLICY_OPTIONS) if (given(options, option)) policy[option] = optionOf(options, option);
+  // Every request brings its own limit; should one ever get past without, this one admits nothing.
+  if (typeof options.limit === 'function') policy.limit = 0;
+  return policy as unknown as Policy;
+}
+
+function checkFunctions<Req, Handler>(options: LooseOptions<Req, Handler>): void {
+  for (const option of ['key', 'skip', 'handler'] as const) {
+    const value = options[option];
+    if (value !== undefined && typeof value !== 'function') throw expected(CODE, option, 'a function', value);
+  }
+  const { cost } = options;
+  if (cost !== undefined && typeof cost !== 'function' && (!Number.isSafeInteger(cost) || cost < 0)) {
+    throw expected(CODE, 'cost', 'an integer >= 0 or a function', cost);
+  }
+  if (options.limit !== undefined && typeof options.limit !== 'function')
+    parseLimit(options.limit, 'limit', CODE);
+}
+
+function given(options: object, option: string): boolean {
+  return optionOf(options, option) !== undefined;
+}
+
+function optionOf(options: object, option: string): unknown {
+  return (options as Record<string, unknown>)[option];
+}

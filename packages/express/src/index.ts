@@ -1,0 +1,92 @@
+/**
+ * Rate limits for Express 4 and 5.
+ *
+ * @module
+ */
+
+import type { Decision } from '@sluice/core';
+import { createGuard, type Host, type RateLimitOptions, type Verdict } from '@sluice/core/http';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+
+export { byHeader } from '@sluice/core/http';
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** What the last limiter said of this request; absent where none did. */
+      rateLimit?: Decision;
+    }
+  }
+}
+
+/** Answers a denied request; status and headers are set already. */
+export type DenialHandler = (
+  request: Request,
+  response: Response,
+  decision: Decision,
+  next: NextFunction,
+) => unknown;
+
+/** The options of {@link rateLimit}. */
+export type ExpressRateLimitOptions = RateLimitOptions<Request, DenialHandler>;
+
+const host: Host<Request> = {
+  raw: (request) => request,
+  address: (request) => request.ip,
+};
+
+/**
+ * Returns middleware that lets through what its policies admit and answers the rest with a 429.
+ *
+ * Errors of your own functions and of the store go to `next`. Who is asking is `req.ip`, so `trust proxy` decides
+ * behind a proxy.
+ *
+ * @throws ArgumentError if an option is wrong.
+ *
+ * @example
+ * import express from 'express';
+ * import { rateLimit } from '@sluice/express';
+ * const app = express();
+ * app.use(rateLimit({ limit: 100, window: '1m' }));
+ */
+export function rateLimit(options: ExpressRateLimitOptions): RequestHandler {
+  const guard = createGuard(options, host);
+
+  return function limitRate(request, response, next) {
+    let verdict: ReturnType<typeof guard.check>;
+    try {
+      verdict = guard.check(request);
+    } catch (error) {
+      return next(error);
+    }
+    if ('then' in verdict) verdict.then((settled) => answer(settled, request, response, next), next);
+    else answer(verdict, request, response, next);
+  };
+
+  function answer(verdict: Verdict, request: Request, response: Response, next: NextFunction): void {
+    // Something else may have answered while the store was asked.
+    if (response.headersSent) return;
+    const { decision, headers, denial } = verdict;
+    if (decision !== undefined) request.rateLimit = decision;
+    for (const [name, value] of headers) response.setHeader(name, value);
+    if (denial === undefined || decision === undefined) {
+      next();
+      return;
+    }
+    response.statusCode = denial.status;
+    if (guard.handler === undefined) response.end(denial.body);
+    else call(guard.handler, request, response, decision, next);
+  }
+}
+
+/** Whatever goes wrong in the handler goes to `next`. */
+async function call(
+  handler: DenialHandler,
+  ...args: [request: Request, response: Response, decision: Decision, next: NextFunction]
+): Promise<void> {
+  try {
+    await handler(...args);
+  } catch (error) {
+    args[3](error);
+  }
+}

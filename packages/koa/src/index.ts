@@ -1,0 +1,50 @@
+/**
+ * Rate limits for Koa 2 and 3.
+ *
+ * @module
+ */
+
+import type { Decision } from '@sluice/core';
+import { createGuard, type Host, type RateLimitOptions } from '@sluice/core/http';
+import type { Context, Middleware } from 'koa';
+
+export { byHeader } from '@sluice/core/http';
+
+/** Answers a denied request; status and headers are set already. */
+export type DenialHandler = (context: Context, decision: Decision) => unknown;
+
+/** The options of {@link rateLimit}. */
+export type KoaRateLimitOptions = RateLimitOptions<Context, DenialHandler>;
+
+const host: Host<Context> = {
+  raw: (context) => context.req,
+  address: (context) => context.ip,
+};
+
+/**
+ * Returns middleware that lets through what its policies admit and answers the rest with a 429.
+ *
+ * Errors of your own functions and of the store are thrown, as Koa wants. Who is asking is `ctx.ip`, so `app.proxy`
+ * decides behind a proxy. What the last limiter said stands in `ctx.state.rateLimit`.
+ *
+ * @throws ArgumentError if an option is wrong.
+ *
+ * @example
+ * import Koa from 'koa';
+ * import { rateLimit } from '@sluice/koa';
+ * const app = new Koa();
+ * app.use(rateLimit({ limit: 100, window: '1m' }));
+ */
+export function rateLimit(options: KoaRateLimitOptions): Middleware {
+  const guard = createGuard(options, host);
+
+  return async function limitRate(context, next) {
+    const { decision, headers, denial } = await guard.check(context);
+    if (decision !== undefined) context.state.rateLimit = decision;
+    for (const [name, value] of headers) context.set(name, value);
+    if (denial === undefined || decision === undefined) return next();
+    context.status = denial.status;
+    if (guard.handler !== undefined) return guard.handler(context, decision);
+    context.body = denial.body;
+  };
+}
