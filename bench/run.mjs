@@ -1,0 +1,69 @@
+// npm run bench [-- suite ...] [-- --quick]: prepares, measures, prints tables, writes results.json.
+
+import { availableParallelism, cpus, totalmem } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { prepare } from './harness/prepare.mjs';
+
+const budgets = { full: { warmup: 2, rounds: 9 }, quick: { warmup: 1, rounds: 3 } };
+
+const words = process.argv.slice(2);
+const quick = words.includes('--quick');
+const wanted = words.filter((word) => word !== '--quick');
+
+const failed = await prepare();
+if (failed) process.exit(failed);
+
+// Only now: the peers may just have been installed.
+const { printTable, writeResults } = await import('./harness/report.mjs');
+const suites = {
+  memory: (await import('./suites/memory.mjs')).memory,
+  growth: (await import('./suites/growth.mjs')).growth,
+  heap: (await import('./suites/heap.mjs')).heap,
+  redis: (await import('./suites/redis.mjs')).redis,
+};
+const unknown = wanted.filter((name) => !Object.hasOwn(suites, name));
+if (unknown.length > 0) {
+  console.error(`Expected suites out of ${Object.keys(suites).join(', ')}, got ${unknown.join(', ')}.`);
+  process.exit(1);
+}
+
+const budget = quick ? budgets.quick : budgets.full;
+const results = {
+  machine: {
+    cpu: cpus()[0].model,
+    cores: availableParallelism(),
+    memoryGiB: totalmem() / 2 ** 30,
+    platform: `${process.platform} ${process.arch}`,
+    node: process.version,
+  },
+  rounds: budget.rounds,
+  tables: [],
+  goals: [],
+};
+
+for (const name of wanted.length > 0 ? wanted : Object.keys(suites)) {
+  const start = performance.now();
+  const { tables, goals, versions } = await suites[name](budget);
+  Object.assign(results.machine, versions);
+  for (const table of tables) {
+    printTable(table);
+    results.tables.push({ title: table.title, rows: table.rows });
+  }
+  for (const [goal, value, most] of goals) results.goals.push({ goal, value, met: value <= most });
+  console.log(`\n(${name}: ${Math.round((performance.now() - start) / 1000)} s)`);
+}
+
+printTable({
+  title: 'Goals',
+  columns: [
+    ['goal', 'goal'],
+    ['value', 'seen', (value) => value.toFixed(2)],
+    ['met', 'met', (met) => (met ? 'yes' : 'no')],
+  ],
+  rows: results.goals,
+});
+
+// Part of a run is no result to compare.
+if (wanted.length === 0 && !quick) {
+  writeResults(fileURLToPath(new URL('results.json', import.meta.url)), results);
+}

@@ -1,0 +1,129 @@
+// A decision in Redis: what it costs the server.
+
+import { takeTurns, withContenders } from '../harness/contenders.mjs';
+import { median, medianRatio, short, times } from '../harness/numbers.mjs';
+import { commandStats, cpuMicros, withRedis } from '../harness/redis-server.mjs';
+
+const workload = new URL('../workloads/redis.mjs', import.meta.url);
+
+const NOOP = 'EVALSHA return 1';
+const FLEXIBLE = 'rate-limiter-flexible, fixed window';
+const SORTED_SET = 'async-ratelimiter, sorted-set log';
+const DEFAULT = 'sliding-window-counter (default)';
+
+const CONTENDERS = {
+  [NOOP]: { kind: 'noop' },
+  [FLEXIBLE]: { kind: 'flexible' },
+  [SORTED_SET]: { kind: 'sortedSet' },
+  [DEFAULT]: { kind: 'sluice', policy: {} },
+  ...Object.fromEntries(
+    ['fixed-window', 'gcra', 'token-bucket', 'leaky-bucket', 'sliding-window-log'].map((algorithm) => [
+      algorithm,
+      { kind: 'sluice', policy: { algorithm } },
+    ]),
+  ),
+};
+
+const shared = { keys: 200, limit: 100, windowMs: 60_000, inFlight: 64 };
+/** Per id: one request to make the key, then these, all within the limit. On the average a log is half full. */
+const VISITS = 90;
+
+async function measure({ port, admin }, prepare, budget) {
+  const options = Object.fromEntries(
+    Object.entries(CONTENDERS).map(([name, own]) => [name, { ...shared, port, ...own }]),
+  );
+  return withContenders(workload, options, (contenders) =>
+    takeTurns(contenders, budget, async (contender) => {
+      await admin.flushall();
+      await contender.does(prepare);
+      await admin.config('RESETSTAT');
+      const before = await cpuMicros(admin);
+      const result = await contender.does('decide', VISITS * shared.keys);
+      const redisMicros = (await cpuMicros(admin)) - before;
+      return {
+        ...result,
+        redisMicros,
+        commands: await commandStats(admin),
+        bytesPerId: await bytesPerId(admin),
+      };
+    }),
+  );
+}
+
+/** The mean of MEMORY USAGE over some of the keys. */
+async function bytesPerId(admin) {
+  const [, keys] = await admin.scan('0', 'COUNT', 100);
+  if (keys.length === 0) return 0;
+  const sizes = await Promise.all(keys.map((key) => admin.call('MEMORY', 'USAGE', key)));
+  return sizes.reduce((sum, size) => sum + size, 0) / keys.length;
+}
+
+/** Commands that no script here calls: each is a round trip. */
+const FROM_CLIENT = new Set(['evalsha', 'eval', 'script|load', 'multi', 'exec']);
+/** What the measuring itself sends. */
+const FROM_HARNESS = new Set(['info', 'config|resetstat', 'scan', 'memory|usage', 'flushall']);
+
+function rowsOf(results) {
+  const decisions = VISITS * shared.keys;
+  const micros = (name) => results[name].map(({ redisMicros }) => redisMicros / decisions);
+  return Object.keys(results).map((name) => {
+    const rounds = results[name];
+    const stats = Object.entries(rounds.at(-1).commands).filter(([command]) => !FROM_HARNESS.has(command));
+    const perDecision = ([command, { calls }]) => [command, calls / decisions];
+    const fromClient = stats.filter(([command]) => FROM_CLIENT.has(command)).map(perDecision);
+    const inScript = stats.filter(([command]) => !FROM_CLIENT.has(command)).map(perDecision);
+    return {
+      name,
+      redisCpuMicros: median(micros(name)),
+      leastRedisCpuMicros: Math.min(...micros(name)),
+      scriptMicros: median(rounds.map(({ commands }) => commands.evalsha.usec / decisions)),
+      clientCpuMicros: median(rounds.map(({ cpuMs }) => (cpuMs * 1000) / decisions)),
+      toNoop: medianRatio(micros(name), micros(NOOP)),
+      toFlexible: medianRatio(micros(name), micros(FLEXIBLE)),
+      toSortedSet: medianRatio(micros(name), micros(SORTED_SET)),
+      roundTrips: fromClient.reduce((sum, [, calls]) => sum + calls, 0),
+      commands: inScript.map(([command, calls]) => `${command} ${short(calls)}`).join(', '),
+      bytesPerId: median(rounds.map((round) => round.bytesPerId)),
+      admitted: median(rounds.map(({ value }) => value.admitted / decisions)),
+      redisCpuMicrosByRound: micros(name),
+    };
+  });
+}
+
+export async function redis(budget) {
+  const { admitting, denying, version } = await withRedis(async (server) => {
+    const info = await server.admin.info('server');
+    return {
+      version: info.match(/^redis_version:(\S+)/m)[1],
+      admitting: await measure(server, 'visit', budget),
+      denying: await measure(server, 'exhaust', budget),
+    };
+  });
+  const columns = [
+    ['name', 'contender'],
+    ['redisCpuMicros', 'Redis CPU us', short],
+    ['leastRedisCpuMicros', 'least', short],
+    ['toNoop', '/ noop', times],
+    ['toFlexible', '/ flexible', times],
+    ['toSortedSet', '/ sorted set', times],
+    ['scriptMicros', 'in script us', short],
+    ['roundTrips', 'round trips', short],
+    ['commands', 'commands in the script'],
+    ['bytesPerId', 'bytes per id', short],
+    ['clientCpuMicros', 'client CPU us', short],
+    ['admitted', 'admitted', (share) => share.toFixed(3)],
+  ];
+  const rows = rowsOf(admitting);
+  const ratio = (name, key) => rows.find((row) => row.name === name)[key];
+  return {
+    versions: { redis: version },
+    tables: [
+      { title: 'Redis: a decision that admits, 100 per minute', columns, rows },
+      { title: 'Redis: a decision that denies, 100 per minute', columns, rows: rowsOf(denying) },
+    ],
+    goals: [
+      ['Redis CPU, default policy: at most 2.20 x rate-limiter-flexible', ratio(DEFAULT, 'toFlexible'), 2.2],
+      ['Redis, default policy: one round trip', ratio(DEFAULT, 'roundTrips'), 1],
+    ],
+  };
+}

@@ -1,0 +1,289 @@
+// Decisions in this process. Every contender gets the same ids in the same order; every field of every result is read
+// and summed up, and the last few results are kept, so that none can be optimised away.
+
+import { createRequire } from 'node:module';
+import { createLimiter, MemoryStore } from '../../packages/core/dist/index.mjs';
+import { makeIds, shuffled } from './ids.mjs';
+
+const require = createRequire(import.meta.url);
+
+const KEPT = 64;
+const kept = new Array(KEPT).fill(undefined);
+let place = 0;
+let admitted = 0;
+
+function keep(result) {
+  kept[place] = result;
+  place = (place + 1) % KEPT;
+}
+
+/** Reads all that a decision says. */
+function read(decision) {
+  keep(decision);
+  if (decision.allowed) admitted += 1;
+  return (
+    decision.limit +
+    decision.remaining +
+    decision.retryAfterMs +
+    decision.resetMs +
+    decision.delayMs +
+    decision.cost +
+    decision.policy.length +
+    decision.policies.length
+  );
+}
+
+/**
+ * By name: a function of the options that returns
+ *   renew(): begins with an empty store;
+ *   take(id): decides once, and returns a number made of the result, or a promise of it;
+ *   fill(id): takes all of the limit at once (only where requests can be denied).
+ */
+const contenders = {
+  'map + typed array': ({ keys }) => {
+    const width = 2;
+    let slots;
+    let counts;
+    return {
+      renew() {
+        slots = new Map();
+        counts = new Float64Array(width * (keys + 1));
+      },
+      take(id) {
+        let slot = slots.get(id);
+        if (slot === undefined) {
+          slot = slots.size + 1;
+          slots.set(id, slot);
+        }
+        counts[width * slot] += 1;
+        return counts[width * slot];
+      },
+    };
+  },
+
+  'map alone': () => {
+    let slots;
+    return {
+      renew() {
+        slots = new Map();
+      },
+      take(id) {
+        slots.set(id, slots.size);
+        return slots.size;
+      },
+    };
+  },
+
+  'the same + clock + nine-field object': ({ keys, limit, windowMs }) => {
+    const width = 2;
+    const policies = [];
+    let slots;
+    let counts;
+    return {
+      renew() {
+        slots = new Map();
+        counts = new Float64Array(width * (keys + 1));
+      },
+      take(id) {
+        const now = Date.now();
+        let slot = slots.get(id);
+        if (slot === undefined) {
+          slot = slots.size + 1;
+          slots.set(id, slot);
+        }
+        const used = counts[width * slot] + 1;
+        counts[width * slot] = used;
+        const reset = windowMs - (now % windowMs);
+        const allowed = used <= limit;
+        return read({
+          allowed,
+          policy: 'default',
+          limit,
+          remaining: allowed ? limit - used : 0,
+          retryAfterMs: allowed ? 0 : reset,
+          resetMs: reset,
+          delayMs: 0,
+          cost: 1,
+          policies,
+        });
+      },
+    };
+  },
+
+  sluice: ({ keys, limit, windowMs, policy }) => {
+    let limiter;
+    return {
+      renew() {
+        limiter = createLimiter({
+          policies: [{ limit, window: windowMs, ...policy }],
+          store: new MemoryStore({ maxKeys: Math.max(1_000_000, keys) }),
+        });
+      },
+      take: (id) => read(limiter.consume(id)),
+      fill: (id) => read(limiter.consume(id, { cost: limit })),
+    };
+  },
+
+  'express-rate-limit, increment awaited': ({ windowMs }) => {
+    const { MemoryStore: PeerStore } = require('express-rate-limit');
+    let store;
+    return {
+      renew() {
+        store?.shutdown();
+        store = new PeerStore();
+        store.init({ windowMs });
+      },
+      async: true,
+      take: (id) => store.increment(id),
+      read(result) {
+        keep(result);
+        return result.totalHits + result.resetTime.getTime();
+      },
+    };
+  },
+
+  // Less than anyone can use: the answer is in the promise, and nobody looks.
+  'express-rate-limit, increment not awaited': ({ windowMs }) => {
+    const { MemoryStore: PeerStore } = require('express-rate-limit');
+    let store;
+    return {
+      renew() {
+        store?.shutdown();
+        store = new PeerStore();
+        store.init({ windowMs });
+      },
+      take(id) {
+        keep(store.increment(id));
+        return 1;
+      },
+    };
+  },
+
+  '@fastify/rate-limit, local store': ({ keys, limit, windowMs }) => {
+    const LocalStore = require('@fastify/rate-limit/store/LocalStore.js');
+    let store;
+    let sum = 0;
+    const callback = (_error, result) => {
+      keep(result);
+      sum = result.current + result.ttl;
+    };
+    return {
+      renew() {
+        // Its default of 5,000 would drop half of the ids.
+        store = new LocalStore(false, false, 2 * keys);
+      },
+      take(id) {
+        store.incr(id, callback, windowMs, limit);
+        return sum;
+      },
+    };
+  },
+
+  'rate-limiter-flexible, memory': ({ limit, windowMs }) => {
+    const { RateLimiterMemory } = require('rate-limiter-flexible');
+    let limiter;
+    const readResult = (result, fits) => {
+      keep(result);
+      if (fits) admitted += 1;
+      return (
+        result.remainingPoints +
+        result.msBeforeNext +
+        result.consumedPoints +
+        (result.isFirstInDuration ? 1 : 0)
+      );
+    };
+    const denied = (result) => {
+      if (result instanceof Error) throw result;
+      return readResult(result, false);
+    };
+    return {
+      renew() {
+        limiter = new RateLimiterMemory({ points: limit, duration: windowMs / 1000 });
+      },
+      async: true,
+      take: (id) => limiter.consume(id),
+      fill: (id) => limiter.consume(id, limit),
+      read: (result) => readResult(result, true),
+      denied,
+    };
+  },
+};
+
+export function open(name, options) {
+  const { renew, take, fill = take, read: readOne, denied, async = false } = contenders[name](options);
+  const ids = makeIds(options.keys);
+  const order = shuffled(options.keys);
+  let next = 0;
+
+  function following() {
+    const id = ids[order[next]];
+    next = next + 1 === order.length ? 0 : next + 1;
+    return id;
+  }
+
+  function decideAtOnce(count) {
+    let sum = 0;
+    for (let i = 0; i < count; i++) sum += take(following());
+    return sum;
+  }
+
+  async function decideByPromise(count) {
+    let sum = 0;
+    for (let i = 0; i < count; i++) {
+      try {
+        sum += readOne(await take(following()));
+      } catch (result) {
+        sum += denied(result);
+      }
+    }
+    return sum;
+  }
+
+  return {
+    renew,
+    /** Requests every id once. */
+    async visit() {
+      for (const id of ids) {
+        const result = take(id);
+        if (async) await result;
+      }
+    },
+    /** Takes all of every id's limit. */
+    async exhaust() {
+      for (const id of ids) await fill(id);
+    },
+    /** Returns the bytes that a store with every id in it holds, ids not included. */
+    async weigh() {
+      // What the first calls leave behind, such as compiled code, is no store's.
+      renew();
+      for (const id of ids.slice(0, 2_000)) await take(id);
+      const other = contenders[name](options);
+      const before = await bytesInUse();
+      other.renew();
+      for (const id of ids) {
+        const result = other.take(id);
+        if (async) await result;
+      }
+      const bytes = (await bytesInUse()) - before;
+      // Still in use until here.
+      await other.take(ids[0]);
+      return bytes;
+    },
+    async decide(count) {
+      admitted = 0;
+      const sum = async ? await decideByPromise(count) : decideAtOnce(count);
+      return { sum, admitted };
+    },
+  };
+}
+
+async function bytesInUse() {
+  kept.fill(undefined);
+  // What is collected in the background is only counted as free when the next collection begins.
+  for (let i = 0; i < 4; i++) {
+    globalThis.gc();
+    await new Promise(setImmediate);
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}

@@ -1,0 +1,91 @@
+// Decisions in Redis, through ioredis, with a number of requests in flight all the time. Every result is read.
+
+import { createRequire } from 'node:module';
+import { Redis } from 'ioredis';
+import { createLimiter } from '../../packages/core/dist/index.mjs';
+import { RedisStore } from '../../packages/core/dist/redis/index.mjs';
+import { makeIds, shuffled } from './ids.mjs';
+
+const require = createRequire(import.meta.url);
+
+/**
+ * By name: a function of the client and the options that returns
+ *   take(id, cost): decides once; a promise of whether the request was admitted.
+ */
+const contenders = {
+  async noop(client) {
+    const sha = await client.script('LOAD', 'return 1');
+    return { take: async (id) => (await client.evalsha(sha, 1, `noop:${id}`)) === 1 };
+  },
+
+  sluice(client, { limit, windowMs, policy }) {
+    const limiter = createLimiter({
+      policies: [{ limit, window: windowMs, ...policy }],
+      store: new RedisStore({ client }),
+    });
+    return {
+      async take(id, cost) {
+        const decision = await limiter.consume(id, { cost });
+        if (decision.policies.length !== 1 || !(decision.resetMs > 0)) throw new Error('No decision');
+        return decision.allowed;
+      },
+    };
+  },
+
+  flexible(client, { limit, windowMs }) {
+    const { RateLimiterRedis } = require('rate-limiter-flexible');
+    const limiter = new RateLimiterRedis({ storeClient: client, points: limit, duration: windowMs / 1000 });
+    return {
+      async take(id, cost) {
+        try {
+          return (await limiter.consume(id, cost)).msBeforeNext > 0;
+        } catch (result) {
+          if (result instanceof Error) throw result;
+          return false;
+        }
+      },
+    };
+  },
+
+  // What koa-ratelimit runs. It knows no cost.
+  sortedSet(client, { limit, windowMs }) {
+    const Limiter = require('async-ratelimiter');
+    const limiter = new Limiter({ db: client, max: limit, duration: windowMs });
+    return {
+      async take(id, cost) {
+        let result;
+        for (let i = 0; i < cost; i++) result = await limiter.get({ id });
+        return result.remaining > 0;
+      },
+    };
+  },
+};
+
+export async function open(_name, options) {
+  const client = new Redis({ host: '127.0.0.1', port: options.port });
+  const { take } = await contenders[options.kind](client, options);
+  const ids = makeIds(options.keys);
+  const order = shuffled(options.keys);
+
+  async function decide(count, cost) {
+    let next = 0;
+    let admitted = 0;
+    async function lane() {
+      while (next < count) {
+        const id = ids[order[next % order.length]];
+        next += 1;
+        if (await take(id, cost)) admitted += 1;
+      }
+    }
+    await Promise.all(Array.from({ length: options.inFlight }, lane));
+    return { admitted };
+  }
+
+  return {
+    /** Requests every id once. */
+    visit: () => decide(ids.length, 1),
+    /** Takes all of every id's limit. */
+    exhaust: () => decide(ids.length, options.limit),
+    decide: (count) => decide(count, 1),
+  };
+}
