@@ -4,10 +4,32 @@
  * @module
  */
 
-import { Suite, type StoreSuiteOptions } from './store/suite.js';
+import { admission } from './store/admission.js';
+import { concurrency } from './store/concurrency.js';
+import { countDenied } from './store/count-denied.js';
+import { keys } from './store/keys.js';
+import { lifecycle } from './store/lifecycle.js';
+import { peek } from './store/peek.js';
+import { refund } from './store/refund.js';
+import { requestLimit } from './store/request-limit.js';
+import { reset } from './store/reset.js';
+import { several } from './store/several.js';
+import { type StoreSuiteOptions, Suite } from './store/suite.js';
 import { vectors } from './store/vectors.js';
 
-const topics = [vectors];
+const topics = [
+  vectors,
+  admission,
+  peek,
+  refund,
+  reset,
+  requestLimit,
+  countDenied,
+  several,
+  keys,
+  lifecycle,
+  concurrency,
+];
 
 /** Describes the whole suite for one store. */
 export function storeSuite(options: StoreSuiteOptions): void {
@@ -16,3 +38,5 @@ export function storeSuite(options: StoreSuiteOptions): void {
     for (const topic of topics) topic(suite);
   });
 }
+
+export type { StoreSuiteOptions, Supports } from './store/suite.js';

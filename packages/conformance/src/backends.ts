@@ -1,0 +1,45 @@
+/**
+ * Connections to the real Redis servers that the test run started.
+ *
+ * @module
+ */
+
+import { RedisStore } from '@sluice/core/redis';
+import { Cluster, Redis } from 'ioredis';
+import { sharedServers } from './redis-server.js';
+
+/** A Redis to test on, and the keys of one test file in it. */
+export interface Backend {
+  readonly client: Redis | Cluster;
+  /** What the keys of this test file begin with. */
+  readonly prefix: string;
+  makeStore(): RedisStore;
+  /** Connections to all servers that hold keys. */
+  masters(): readonly Redis[];
+  close(): Promise<void>;
+}
+
+const HOST = '127.0.0.1';
+
+/** The single server. Each test file has a prefix of its own. */
+export function single(prefix: string, options: { enableAutoPipelining?: boolean } = {}): Backend {
+  const client = new Redis({ host: HOST, port: sharedServers().port, ...options });
+  return backendOf(client, prefix, () => [client]);
+}
+
+/** The cluster of three. */
+export function cluster(prefix: string, options: { enableAutoPipelining?: boolean } = {}): Backend {
+  const nodes = sharedServers().clusterPorts.map((port) => ({ host: HOST, port }));
+  const client = new Cluster(nodes, options);
+  return backendOf(client, prefix, () => client.nodes('master'));
+}
+
+function backendOf(client: Redis | Cluster, prefix: string, masters: () => readonly Redis[]): Backend {
+  return {
+    client,
+    prefix,
+    makeStore: () => new RedisStore({ client, prefix }),
+    masters,
+    close: async () => void (await client.quit()),
+  };
+}

@@ -1,0 +1,14 @@
+import { single } from './backends.js';
+import { storeSuite } from './store-suite.js';
+import { itLeavesNoKeyForEver } from './ttl.js';
+
+const backend = single('suite');
+afterAll(() => backend.close());
+
+storeSuite({
+  name: 'RedisStore on one server',
+  makeStore: backend.makeStore,
+  supports: { shared: true },
+});
+
+itLeavesNoKeyForEver(backend);
