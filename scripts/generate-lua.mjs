@@ -6,26 +6,40 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 const source = new URL('../packages/core/src/', import.meta.url);
 const target = new URL('redis/scripts.generated.ts', source);
 
-/** A file without what Redis need not read: comment lines, blank lines, indentation. */
-const read = (path) =>
-  readFileSync(new URL(path, source), 'utf8')
+/** What outcome.ts and exact.ts call so. */
+const SHARED = { NEVER: -1, NOTHING: 0, IF_ADMITTED: 1, ALWAYS: 2, MOST: Number.MAX_SAFE_INTEGER };
+
+/**
+ * A file as Redis reads it: without comments, blank lines and indentation, and with its constants (`local NAME = 1`)
+ * written in, because as locals every function that uses one would have to capture it on every call.
+ */
+function read(path) {
+  const constants = { ...SHARED };
+  const lines = readFileSync(new URL(path, source), 'utf8')
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('--'))
-    .join('\n');
+    .filter((line) => {
+      const [, name, value] = /^local ([A-Z_]+) = (\d+)$/.exec(line) ?? [];
+      if (name !== undefined) constants[name] = value;
+      return name === undefined;
+    });
+  return lines.join('\n').replace(/\b[A-Z_]+\b/g, (name) => constants[name] ?? name);
+}
 
 const names = readdirSync(new URL('algorithms/', source))
   .filter((file) => file.endsWith('.lua') && file !== 'exact.lua')
   .map((file) => file.slice(0, -'.lua'.length))
   .sort();
 
-// Each algorithm is a branch, so that a call makes the functions of those alone that its policies name.
-const branches = names.map((name) => `if name == '${name}' then\n${read(`algorithms/${name}.lua`)}\nend`);
+// Each algorithm is a branch, so that a call makes only the functions of those that its policies name.
+const branches = names.map((name) => {
+  const state = name === 'sliding-window-log' ? `${read('redis/log.lua')}\n` : '';
+  return `if name == '${name}' then\n${state}${read(`algorithms/${name}.lua`)}\nend`;
+});
 
 const script = [
   read('algorithms/exact.lua'),
-  'local NEVER, NOTHING, IF_ADMITTED, ALWAYS = -1, 0, 1, 2',
-  read('redis/log.lua'),
   `local function algorithm(name)\n${branches.join('\n')}\nerror('sluice: unknown algorithm ' .. name)\nend`,
   read('redis/envelope.lua'),
 ].join('\n');

@@ -1,11 +1,16 @@
 -- a * b / c in whole numbers, also where the product is above 2^53; see exact.ts.
 -- All arguments are integers from 0 to 2^53 - 1, c at least 1. Results stop at 2^53 - 1.
 
-local MOST = 9007199254740991
-
--- Multiplies bit by bit and divides on the way, so that nothing in between passes 2^53.
-local function longMulDiv(a, b, c)
-  local wholes, part = math.floor(a / c), a % c
+-- The floor of a * b / c, and the rest.
+local function mulDiv(a, b, c)
+  local product = a * b
+  if product <= MOST then
+    local rest = product % c
+    return (product - rest) / c, rest
+  end
+  -- Multiplies bit by bit and divides on the way, so that nothing in between passes 2^53.
+  local part = a % c
+  local wholes = (a - part) / c
   local quotient, rest = 0, 0
   local bit = 4503599627370496
   while bit >= 1 do
@@ -32,18 +37,9 @@ local function longMulDiv(a, b, c)
   return quotient, rest
 end
 
--- The floor and the rest of a * b / c.
-local function mulDiv(a, b, c)
-  local product = a * b
-  if product <= MOST then return math.floor(product / c), product % c end
-  return longMulDiv(a, b, c)
-end
-
 -- The ceiling of a * b / c.
 local function ceilMulDiv(a, b, c)
-  local product = a * b
-  if product <= MOST then return math.ceil(product / c) end
-  local quotient, rest = longMulDiv(a, b, c)
-  if rest > 0 then return math.min(quotient + 1, MOST) end
+  local quotient, rest = mulDiv(a, b, c)
+  if rest > 0 and quotient < MOST then return quotient + 1 end
   return quotient
 end

@@ -1,48 +1,48 @@
 -- Fixed window: one count per window, windows aligned to the epoch; see fixed-window.ts.
 -- numbers: limit, window, countDenied. state: k (number of the window), window, used.
 
-local function decide(numbers, state, now, cost)
-  local limit, window, countDenied = numbers[1], numbers[2], numbers[3]
-  local stored = state[2] or 0
+local function decide(state, now, cost, limit, window, countDenied)
+  local k, stored, used = 0, 0, 0
+  if state then k, stored, used = struct.unpack('<ddd', state) end
   local at = now
-  local used = 0
   if stored > 0 then
-    local start = state[1] * stored
+    local start = k * stored
     if start > at then at = start end
-    if math.floor(at / stored) == state[1] then used = state[3] end
+    if at - at % stored ~= start then used = 0 end
     -- Written under another window: what was used stays used, in the window of the new kind.
     if stored ~= window and used > limit then used = limit end
   end
-  local k = math.floor(at / window)
+  local left = window - at % window
 
   local room = limit - used
   local fits = cost <= room or cost == 0
   local writes = NOTHING
   if cost > 0 and countDenied == 1 and cost <= limit then
-    used = math.min(used + cost, MOST)
+    used = used + cost
+    if used > MOST then used = MOST end
     writes = ALWAYS
   elseif cost > 0 and fits then
     used = used + cost
     writes = IF_ADMITTED
   end
 
-  local left = (k + 1) * window - at
   return {
     fits and 1 or 0,
-    math.max(0, limit - used),
+    used < limit and limit - used or 0,
     fits and 0 or cost > limit and NEVER or left,
     used > 0 and left or 0,
     0,
     at,
-  }, writes, { k, window, used }
+  }, writes, writes ~= NOTHING and struct.pack('<ddd', (at + left) / window - 1, window, used)
 end
 
-local function refund(numbers, state, now, units, charge)
-  local window = state[2]
-  if math.floor(charge.at / window) == state[1] then
-    state[3] = math.max(0, state[3] - units)
-  end
-  return state
+-- Making a function costs; most calls are no refunds.
+if ARGV[1] ~= 'refund' then return decide end
+
+local function refund(state, now, units, at)
+  local k, window, used = struct.unpack('<ddd', state)
+  if math.floor(at / window) == k then used = math.max(0, used - units) end
+  return struct.pack('<ddd', k, window, used)
 end
 
 return decide, refund

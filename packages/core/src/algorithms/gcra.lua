@@ -4,44 +4,46 @@
 -- 2035-01-01T00:00Z
 local EPOCH = 2051222400000
 
--- How far the theoretical arrival time lies ahead, in the units it was written in.
-local function debtAt(state, now)
-  return math.max(0, (state[1] or 0) - (now - EPOCH) * (state[2] or 0))
-end
-
-local function decide(numbers, state, now, cost)
-  local burst, rate, period = numbers[1], numbers[2], numbers[3]
-
-  local debt = debtAt(state, now)
-  local storedPeriod = state[3] or 0
-  if storedPeriod > 0 and storedPeriod ~= period then debt = ceilMulDiv(debt, period, storedPeriod) end
+local function decide(state, now, cost, burst, rate, period)
+  local debt = 0
+  if state then
+    local tat, storedRate, storedPeriod = struct.unpack('<ddd', state)
+    -- How far the theoretical arrival time lies ahead, in the units it was written in.
+    debt = tat - (now - EPOCH) * storedRate
+    if debt < 0 then debt = 0 end
+    if storedPeriod ~= period then debt = ceilMulDiv(debt, period, storedPeriod) end
+  end
   -- More than the capacity is only seen after the clock stepped back, or after the capacity shrank.
-  debt = math.min(debt, burst * period)
+  local capacity = burst * period
+  if debt > capacity then debt = capacity end
 
-  local room = math.floor((burst * period - debt) / period)
+  local room = math.floor((capacity - debt) / period)
   local fits = cost <= room or cost == 0
   local charged = cost > 0 and fits
   local retry = 0
-  if not fits then
-    retry = cost > burst and NEVER or math.ceil((debt + cost * period - burst * period) / rate)
+  if not fits then retry = cost > burst and NEVER or math.ceil((debt + cost * period - capacity) / rate) end
+  if charged then
+    debt = debt + cost * period
+    room = room - cost
   end
-  if charged then debt = debt + cost * period end
 
   return {
     fits and 1 or 0,
-    charged and room - cost or room,
+    room,
     retry,
     debt == 0 and 0 or math.ceil(debt / rate),
     0,
     now,
-  }, charged and IF_ADMITTED or NOTHING, { (now - EPOCH) * rate + debt, rate, period }
+  }, charged and IF_ADMITTED or NOTHING, charged and struct.pack('<ddd', (now - EPOCH) * rate + debt, rate, period)
 end
 
-local function refund(numbers, state, now, units)
-  local storedPeriod = state[3]
-  local debt = math.min(debtAt(state, now), numbers[1] * storedPeriod)
-  state[1] = (now - EPOCH) * state[2] + math.max(0, debt - units * storedPeriod)
-  return state
+-- Making a function costs; most calls are no refunds.
+if ARGV[1] ~= 'refund' then return decide end
+
+local function refund(state, now, units, at, level, burst)
+  local tat, rate, period = struct.unpack('<ddd', state)
+  local debt = math.min(math.max(0, tat - (now - EPOCH) * rate), burst * period)
+  return struct.pack('<ddd', (now - EPOCH) * rate + math.max(0, debt - units * period), rate, period)
 end
 
 return decide, refund

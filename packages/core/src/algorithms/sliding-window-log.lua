@@ -1,5 +1,6 @@
 -- Sliding-window log: every admitted request, exact at every instant; see sliding-window-log.ts.
--- numbers: limit, window. state: a log (redis/log.lua) with count, instant(i), sum(i); entries from 1, oldest first.
+-- numbers: limit, window. state: a log (redis/log.lua, in scope here) with count, instant(i), sum(i); entries from 1,
+-- oldest first.
 -- To be stored: forget the first `next` entries, then add the cost at `at`.
 
 -- The first index of which holds(i) is true, by bisection: once true, it stays true. count + 1 if there is none.
@@ -12,8 +13,7 @@ local function firstIndex(log, holds)
   return low
 end
 
-local function decide(numbers, log, now, cost)
-  local limit, window = numbers[1], numbers[2]
+local function decide(log, now, cost, limit, window)
   local last = log.count
   local at = last >= 1 and math.max(now, log.instant(last)) or now
   local first = firstIndex(log, function(i) return log.instant(i) > at - window end)
@@ -52,13 +52,15 @@ local function decide(numbers, log, now, cost)
   }, writes, first - 1
 end
 
+-- Making a function costs; most calls are no refunds.
+if ARGV[1] ~= 'refund' then return decide, nil, open end
+
 -- Takes units from the entry of the charge's instant, if it is still there.
-local function refund(numbers, log, now, units, charge)
-  local i = firstIndex(log, function(i) return log.instant(i) >= charge.at end)
-  if i <= log.count and log.instant(i) == charge.at then
+local function refund(log, now, units, at)
+  local i = firstIndex(log, function(i) return log.instant(i) >= at end)
+  if i <= log.count and log.instant(i) == at then
     log.take(i, math.min(units, log.sum(i) - log.sum(i - 1)))
   end
-  return log
 end
 
-return decide, refund
+return decide, refund, open

@@ -2,31 +2,25 @@
 -- numbers: burst, rate, period. state: tokens, part, at, rate, period (those it was written under).
 
 -- The debt as it stands now: aged at the rate it was written under, then in units of this one.
-local function age(numbers, state, now)
-  local burst, period = numbers[1], numbers[3]
-  local tokens, part = state[1] or 0, state[2] or 0
-  local at = math.max(now, state[3] or 0)
-  local storedRate, storedPeriod = state[4] or 0, state[5] or 0
-  if storedPeriod > 0 then
-    local elapsed = at - state[3]
-    local back, rest = mulDiv(elapsed, storedRate, storedPeriod)
-    tokens = tokens - back
-    part = part - rest
-    if part < 0 then
-      part = part + storedPeriod
-      tokens = tokens - 1
-    end
-    if tokens < 0 then tokens, part = 0, 0 end
-    if storedPeriod ~= period then part = ceilMulDiv(part, period, storedPeriod) end
-    if part == period then
-      part = 0
-      tokens = tokens + 1
-    end
-    if tokens >= burst then
-      tokens = burst
-      part = 0
-    end
+local function age(state, now, burst, period)
+  if not state then return 0, 0, now end
+  local tokens, part, stored, storedRate, storedPeriod = struct.unpack('<ddddd', state)
+  local at = now
+  if stored > at then at = stored end
+  local back, rest = mulDiv(at - stored, storedRate, storedPeriod)
+  tokens = tokens - back
+  part = part - rest
+  if part < 0 then
+    part = part + storedPeriod
+    tokens = tokens - 1
   end
+  if tokens < 0 then tokens, part = 0, 0 end
+  if storedPeriod ~= period then part = ceilMulDiv(part, period, storedPeriod) end
+  if part == period then
+    part = 0
+    tokens = tokens + 1
+  end
+  if tokens >= burst then tokens, part = burst, 0 end
   return tokens, part, at
 end
 
@@ -42,31 +36,35 @@ local function time(tokens, part, rate, period)
   return math.min(wholes + (rest > rate - partRest and 2 or 1), MOST)
 end
 
-local function decide(numbers, state, now, cost)
-  local burst, rate, period = numbers[1], numbers[2], numbers[3]
-
-  local tokens, part, at = age(numbers, state, now)
+local function decide(state, now, cost, burst, rate, period)
+  local tokens, part, at = age(state, now, burst, period)
 
   local room = burst - tokens - (part > 0 and 1 or 0)
   local fits = cost <= room or cost == 0
   local charged = cost > 0 and fits
   local retry = fits and 0 or cost > burst and NEVER or time(tokens - (burst - cost), part, rate, period)
-  if charged then tokens = tokens + cost end
+  -- What is in front of the request; a leaky bucket waits for it.
+  local level = tokens
+  if charged then
+    tokens = tokens + cost
+    room = room - cost
+  end
 
   return {
     fits and 1 or 0,
-    math.max(0, charged and room - cost or room),
+    room > 0 and room or 0,
     retry,
     time(tokens, part, rate, period),
     0,
     at,
-  }, charged and IF_ADMITTED or NOTHING, { tokens, part, at, rate, period }
+  }, charged and IF_ADMITTED or NOTHING, charged and struct.pack('<ddddd', tokens, part, at, rate, period), level, part
 end
 
-local function refund(numbers, state, now, units)
-  state[1] = state[1] - units
-  if state[1] < 0 then state[1], state[2] = 0, 0 end
-  return state
+local function refund(state, now, units)
+  local tokens, part, at, rate, period = struct.unpack('<ddddd', state)
+  tokens = tokens - units
+  if tokens < 0 then tokens, part = 0, 0 end
+  return struct.pack('<ddddd', tokens, part, at, rate, period)
 end
 
-return decide, refund, time
+return decide, refund, nil, time

@@ -12,7 +12,7 @@
  */
 export interface RedisClient {
   /** EVALSHA: runs a script that the server knows by its SHA-1. */
-  evalsha(sha: string, keys: number, ...rest: string[]): Promise<unknown>;
+  evalsha(sha: string, keys: number, ...rest: (string | Buffer)[]): Promise<unknown>;
   /** EVAL: runs a script, which the server then knows. */
-  eval(script: string, keys: number, ...rest: string[]): Promise<unknown>;
+  eval(script: string, keys: number, ...rest: (string | Buffer)[]): Promise<unknown>;
 }

@@ -1,140 +1,102 @@
 -- One decision over any number of policies: all or nothing, in one step.
 --
--- KEYS: one per policy. ARGV: what to do (consume, peek, refund, reset), now ('' for the server's clock), the cost,
---   then for each policy the name of its algorithm, how many numbers follow, and the numbers; for a refund also the
---   instant and the level of the charge.
--- Reply of consume and peek: for each policy fits, remaining, retry (-1: never), reset, delay, at; text from 1e15 on.
+-- KEYS: one per policy. ARGV: what to do (consume, peek, refund, reset); the numbers, packed as doubles; then for each
+--   key the name of its algorithm.
+-- The numbers: 1 if the caller brings a clock, its now, the cost; then for each key how many numbers follow, those of
+--   its policy, and before them for a refund the instant and the level of the charge.
+-- Reply of consume and peek: for each key fits, remaining, retry (-1: never), reset, delay, at; text from 1e15 on.
 --
--- The only Lua here that calls Redis. Nothing is written before every number has been checked.
+-- The only Lua here and in log.lua that calls Redis. Nothing is written before every number has been checked. Numbers
+-- and states are packed, and what one policy needs is kept in locals down a recursion, because parsing text and making
+-- tables and functions were dearer than deciding.
 
 local SLACK = 500
 local LEAST_TTL_UNDER_OTHER_CLOCKS = 60000
 
-local function whole(text)
-  local number = tonumber(text)
-  if not number or string.find(text, '%D') or number > MOST then
-    error('sluice: expected a whole number up to 2^53 - 1, got ' .. tostring(text))
-  end
-  return number
-end
-
 local operation = ARGV[1]
 if operation == 'reset' then return redis.call('DEL', unpack(KEYS)) end
 
-local injected = ARGV[2] ~= ''
-local cost = whole(ARGV[3])
-
-local terms = {}
-local position = 4
-for i = 1, #KEYS do
-  local decide, refund = algorithm(ARGV[position])
-  local term = { key = KEYS[i], decide = decide, refund = refund, numbers = {} }
-  term.isLog = ARGV[position] == 'sliding-window-log'
-  local count = whole(ARGV[position + 1])
-  for j = 1, count do term.numbers[j] = whole(ARGV[position + 1 + j]) end
-  position = position + 2 + count
-  if operation == 'refund' then
-    term.charge = { at = whole(ARGV[position]), level = whole(ARGV[position + 1]) }
-    position = position + 2
+local numbers = { struct.unpack('<' .. string.rep('d', #ARGV[2] / 8), ARGV[2]) }
+for i = 1, #numbers - 1 do
+  local number = numbers[i]
+  -- Also false for NaN, infinity, and the negative zero.
+  if not (number % 1 == 0 and 1 / number > 0 and number <= MOST) then
+    error('sluice: expected a whole number up to 2^53 - 1, got ' .. tostring(number))
   end
-  terms[i] = term
 end
 
-local now
-if injected then
-  now = whole(ARGV[2])
-else
+local now, cost = numbers[2], numbers[3]
+local leastTtl = LEAST_TTL_UNDER_OTHER_CLOCKS
+if numbers[1] == 0 then
   local time = redis.call('TIME')
-  now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local microseconds = time[2] + 0
+  now = time[1] * 1000 + (microseconds - microseconds % 1000) / 1000
+  leastTtl = 0
 end
 
--- How long a state lives that is as new after `reset`. Only garbage collection: what is stale counts as absent.
-local function ttlOf(reset)
-  local ttl = reset + SLACK
-  if injected and ttl < LEAST_TTL_UNDER_OTHER_CLOCKS then ttl = LEAST_TTL_UNDER_OTHER_CLOCKS end
-  return string.format('%.0f', ttl)
-end
+local replies = {}
 
-local function loadLog(term)
-  local key = term.key
-  local first = redis.call('GETRANGE', key, 0, FIRST - 1)
-  term.found = first ~= ''
-  return openLog({
-    first = first,
-    length = function() return redis.call('STRLEN', key) end,
-    range = function(from, to) return redis.call('GETRANGE', key, from, to) end,
-    set = function(value) redis.call('SET', key, value, 'PX', ttlOf(term.outcome[4])) end,
-    write = function(offset, bytes)
-      redis.call('SETRANGE', key, offset, bytes)
-      if term.outcome then redis.call('PEXPIRE', key, ttlOf(term.outcome[4])) end
-    end,
-  })
-end
+-- Judges the keys from i on, given whether those before admit; returns whether all do.
+local function judge(i, position, admitted)
+  local key = KEYS[i]
+  if not key then return admitted end
+  local from, to = position + 1, position + numbers[position]
+  local decide, refund, open = algorithm(ARGV[2 + i])
 
-local function load(term)
-  if term.isLog then return loadLog(term) end
-  local value = redis.call('GET', term.key)
-  term.found = value and true
-  if not value then return {} end
-  local count = #value / 8
-  local state = { struct.unpack('<' .. string.rep('d', count), value) }
-  state[count + 1] = nil
-  return state
-end
-
-local function save(term, state)
-  if term.isLog then return term.state.add(state, term.outcome[6], cost) end
-  local value = struct.pack('<' .. string.rep('d', #state), unpack(state))
-  redis.call('SET', term.key, value, 'PX', ttlOf(term.outcome[4]))
-end
-
-if operation == 'refund' then
-  for _, term in ipairs(terms) do
-    local state = load(term)
-    if term.found then
-      state = term.refund(term.numbers, state, now, cost, term.charge)
-      if term.isLog then state = load(term) end
-      term.outcome = term.decide(term.numbers, state, now, 0)
-      if term.outcome[4] == 0 then
-        redis.call('DEL', term.key)
-      elseif term.isLog then
-        redis.call('PEXPIRE', term.key, ttlOf(term.outcome[4]))
-      else
-        save(term, state)
-      end
-    end
-  end
-  return {}
-end
-
-local admitted = true
-for _, term in ipairs(terms) do
-  term.state = load(term)
-  term.outcome, term.writes, term.next = term.decide(term.numbers, term.state, now, cost)
-  if term.outcome[1] == 0 then admitted = false end
-end
-
-local charge = operation == 'consume'
-local reply = {}
-for i, term in ipairs(terms) do
-  local outcome = term.outcome
-  if charge and (term.writes == ALWAYS or term.writes == IF_ADMITTED and admitted) then
-    save(term, term.next)
+  -- Only the log is read and written in parts.
+  local state, found
+  if open then
+    state, found = open(key)
   else
-    if term.writes ~= NOTHING then
+    state = redis.call('GET', key)
+    found = state
+  end
+
+  local outcome, writes, next
+  if operation == 'refund' then
+    if not found then return judge(i + 1, to + 1, admitted) end
+    next = refund(state, now, cost, unpack(numbers, from, to))
+    if open then state = open(key) end
+    outcome = decide(open and state or next, now, 0, unpack(numbers, from + 2, to))
+    writes = not open and outcome[4] > 0 and ALWAYS or NOTHING
+    if outcome[4] == 0 then redis.call('DEL', key) end
+    judge(i + 1, to + 1, admitted)
+  else
+    outcome, writes, next = decide(state, now, cost, unpack(numbers, from, to))
+    admitted = judge(i + 1, to + 1, admitted and outcome[1] == 1)
+    if operation == 'peek' or writes == IF_ADMITTED and not admitted then
       -- What the request is told of its own chances, and the rest as it stands without it.
-      outcome = term.decide(term.numbers, term.state, now, 0)
-      outcome[1], outcome[3], outcome[5] = term.outcome[1], term.outcome[3], term.outcome[5]
+      local fits, retry, delay = outcome[1], outcome[3], outcome[5]
+      outcome = decide(state, now, 0, unpack(numbers, from, to))
+      outcome[1], outcome[3], outcome[5] = fits, retry, delay
+      writes = NOTHING
     end
+  end
+
+  -- How long the state lives. Only garbage collection: what is stale counts as absent.
+  local ttl = outcome[4] + SLACK
+  if ttl < leastTtl then ttl = leastTtl end
+  if writes ~= NOTHING and open then
+    state.add(next, outcome[6], cost, string.format('%d', ttl))
+  elseif writes ~= NOTHING then
+    redis.call('SET', key, next, 'PX', string.format('%d', ttl))
+  elseif found and operation ~= 'peek' and redis.call('PTTL', key) == -1 then
     -- A key that has lost its TTL would live for ever.
-    if charge and term.found and redis.call('PTTL', term.key) == -1 then
-      redis.call('PEXPIRE', term.key, ttlOf(outcome[4]))
-    end
+    redis.call('PEXPIRE', key, string.format('%d', ttl))
   end
+
   for j = 1, 6 do
-    local number = outcome[j]
     -- Clients add digits up in ways that are not exact near 2^53.
-    reply[(i - 1) * 6 + j] = number < 1e15 and number or string.format('%.0f', number)
+    if outcome[j] >= 1e15 then outcome[j] = string.format('%d', outcome[j]) end
   end
+  replies[i] = outcome
+  return admitted
+end
+
+judge(1, 4, true)
+if not KEYS[2] then return replies[1] end
+local reply = {}
+for i = 1, #KEYS do
+  for j = 1, 6 do reply[#reply + 1] = replies[i] and replies[i][j] end
 end
 return reply

@@ -4,50 +4,55 @@
 --   head (entries at the front that are forgotten but still there).
 -- entry: instant - base, and the running sum up to it. 8 bytes as long as both are below 2^32, else 16.
 --
--- A log of up to FIRST bytes is read and written whole. A longer one is read by bisection and written at its ends only,
+-- A log of up to FIRST bytes (a header and 8 KB) is read and written whole. A longer one is read by bisection and written at its ends only,
 -- until more than half of it is forgotten; then it is written anew.
 
-local HEADER_FORMAT, HEADER = '<BddI4', 21
-local NARROW, WIDE = 1, 2
+local HEADER = 21
+local HEADER_FORMAT = '<BddI4'
+local NARROW = 1
+local WIDE = 2
 local FORMATS, SIZES = { '<I4I4', '<dd' }, { 8, 16 }
-local FIRST = HEADER + 8192
+local FIRST = 8213
 
 local function kindFor(instant, sum)
   return instant < 4294967296 and sum < 4294967296 and NARROW or WIDE
 end
 
--- Opens a log. io: first (its first FIRST bytes, '' if there is none), length(), range(from, to), set(value),
--- write(offset, bytes); offsets from 0.
-local function openLog(io)
-  local first = io.first
+-- Opens the log of a key; returns it and whether there is one.
+local function open(key)
+  local first = redis.call('GETRANGE', key, 0, FIRST - 1)
   if first == '' then
     return {
       count = 0,
       instant = function() return 0 end,
       sum = function() return 0 end,
-      add = function(_, at, cost)
+      add = function(_, at, cost, ttl)
         local kind = kindFor(0, cost)
-        io.set(struct.pack(HEADER_FORMAT, kind, at, 0, 0) .. struct.pack(FORMATS[kind], 0, cost))
+        local value = struct.pack(HEADER_FORMAT, kind, at, 0, 0) .. struct.pack(FORMATS[kind], 0, cost)
+        redis.call('SET', key, value, 'PX', ttl)
       end,
-    }
+    }, false
   end
 
   local kind, base, before, head = struct.unpack(HEADER_FORMAT, first)
   local format, size = FORMATS[kind], SIZES[kind]
-  local length = #first < FIRST and #first or io.length()
+  local length = #first < FIRST and #first or redis.call('STRLEN', key)
   local log = { count = (length - HEADER) / size - head }
 
   local function offset(i) return HEADER + (head + i - 1) * size end
 
-  local function bytes(from, to)
+  -- The entries from i to j.
+  local function bytes(i, j)
+    local from, to = offset(i), offset(j + 1) - 1
+    if to < from then return '' end
     if to < #first then return string.sub(first, from + 1, to + 1) end
-    return io.range(from, to)
+    return redis.call('GETRANGE', key, from, to)
   end
 
   local function entry(i)
     local from = offset(i)
     if from + size <= #first then return struct.unpack(format, first, from + 1) end
-    return struct.unpack(format, io.range(from, from + size - 1))
+    return struct.unpack(format, bytes(i, i))
   end
 
   function log.instant(i)
@@ -61,49 +66,55 @@ local function openLog(io)
     return sum
   end
 
-  -- Writes the entries from i on anew, with sums from 0, and one more.
-  local function rewrite(i, at, cost)
-    local start, from = log.sum(i - 1), i <= log.count and log.instant(i) or at
-    local last = (i <= log.count and log.sum(log.count) or start) - start
-    local kept = i <= log.count and bytes(offset(i), length - 1) or ''
-    local merge = i <= log.count and log.instant(log.count) == at
-    kind = kindFor(at - from, last + cost)
-    local parts = { struct.pack(HEADER_FORMAT, kind, from, 0, 0) }
-    for place = 1, #kept - (merge and size or 0), size do
+  -- The entries from i on and one more, with instants and sums that count anew.
+  local function renewed(i, merge, at, cost)
+    local start = log.sum(i - 1)
+    local origin, total = at, 0
+    if i <= log.count then origin, total = log.instant(i), log.sum(log.count) - start end
+    local new = kindFor(at - origin, total + cost)
+    local parts = { struct.pack(HEADER_FORMAT, new, origin, 0, 0) }
+    local kept = bytes(i, merge and log.count - 1 or log.count)
+    for place = 1, #kept, size do
       local instant, sum = struct.unpack(format, kept, place)
-      parts[#parts + 1] = struct.pack(FORMATS[kind], base + instant - from, sum - start)
+      parts[#parts + 1] = struct.pack(FORMATS[new], base + instant - origin, sum - start)
     end
-    parts[#parts + 1] = struct.pack(FORMATS[kind], at - from, last + cost)
-    io.set(table.concat(parts))
+    parts[#parts + 1] = struct.pack(FORMATS[new], at - origin, total + cost)
+    return table.concat(parts)
   end
 
   -- Forgets the first `drop` entries and adds `cost` at `at`, which is not before the last entry.
-  function log.add(drop, at, cost)
-    local sum = log.sum(log.count) + cost
-    if drop == log.count or kindFor(at - base, sum) > kind or sum > MOST then
-      return rewrite(drop + 1, at, cost)
+  function log.add(drop, at, cost, ttl)
+    local i, last = drop + 1, log.count
+    local merge = i <= last and log.instant(last) == at
+    local sum = log.sum(last) + cost
+    if i > last or kindFor(at - base, sum) > kind or sum > MOST then
+      redis.call('SET', key, renewed(i, merge, at, cost), 'PX', ttl)
+      return
     end
+    if merge then last = last - 1 end
     local added = struct.pack(format, at - base, sum)
-    local place = offset(log.count + (log.instant(log.count) == at and 0 or 1))
     if length == #first or 2 * (head + drop) > head + log.count then
       local header = struct.pack(HEADER_FORMAT, kind, base, log.sum(drop), 0)
-      local kept = offset(drop + 1)
-      return io.set(header .. (kept < place and bytes(kept, place - 1) or '') .. added)
+      redis.call('SET', key, header .. bytes(i, last) .. added, 'PX', ttl)
+      return
     end
-    if drop > 0 then io.write(0, struct.pack(HEADER_FORMAT, kind, base, before, head + drop)) end
-    io.write(place, added)
+    if drop > 0 then
+      redis.call('SETRANGE', key, 0, struct.pack(HEADER_FORMAT, kind, base, before, head + drop))
+    end
+    redis.call('SETRANGE', key, offset(last + 1), added)
+    redis.call('PEXPIRE', key, ttl)
   end
 
   -- Takes units from entry i, which holds as many.
   function log.take(i, units)
-    local kept = bytes(offset(i), length - 1)
+    local kept = bytes(i, log.count)
     local parts = {}
     for place = 1, #kept, size do
       local instant, sum = struct.unpack(format, kept, place)
       parts[#parts + 1] = struct.pack(format, instant, sum - units)
     end
-    io.write(offset(i), table.concat(parts))
+    redis.call('SETRANGE', key, offset(i), table.concat(parts))
   end
 
-  return log
+  return log, true
 end

@@ -12,7 +12,6 @@ import {
   type ParsedPolicy,
   type Plan,
   type Table,
-  type Term,
 } from '../types.js';
 import type { RedisClient } from './client.js';
 import { suffixesOf, tagOf } from './key.js';
@@ -22,8 +21,6 @@ export class RedisTable implements Table<true> {
   readonly #client: RedisClient;
   readonly #prefix: string;
   readonly #suffixes: readonly string[];
-  /** The arguments that stay the same from call to call. */
-  readonly #texts = new WeakMap<Term, readonly string[]>();
 
   constructor(client: RedisClient, prefix: string, name: string, policies: readonly ParsedPolicy[]) {
     this.#client = client;
@@ -38,9 +35,8 @@ export class RedisTable implements Table<true> {
     charge: boolean,
     now: number | undefined,
   ): Promise<Answer> {
-    const args = [charge ? 'consume' : 'peek', now === undefined ? '' : String(now), String(cost)];
-    for (const term of plan.terms) args.push(...this.#textOf(term));
-    return readReply(await this.#run(this.#keys(id, plan), args), plan);
+    const operation = charge ? 'consume' : 'peek';
+    return readReply(await this.#run(id, plan, operation, this.#numbers(cost, plan, [], now)), plan);
   }
 
   async refund(
@@ -50,38 +46,38 @@ export class RedisTable implements Table<true> {
     charges: readonly Charge[],
     now: number | undefined,
   ): Promise<void> {
-    const args = ['refund', now === undefined ? '' : String(now), String(units)];
-    plan.terms.forEach((term, i) => {
-      args.push(...this.#textOf(term), String(charges[i].at), String(charges[i].level));
-    });
-    await this.#run(this.#keys(id, plan), args);
+    await this.#run(id, plan, 'refund', this.#numbers(units, plan, charges, now));
   }
 
   async reset(id: string): Promise<void> {
     const tag = this.#prefix + tagOf(id);
     const keys = this.#suffixes.map((suffix) => tag + suffix);
-    await this.#run(keys, ['reset']);
+    await this.#send(keys, ['reset']);
   }
 
   /** Nothing to let go of: the client is the caller's. */
   close(): void {}
 
-  #keys(id: string, plan: Plan): string[] {
+  #run(id: string, plan: Plan, operation: string, numbers: Buffer): Promise<unknown> {
     const tag = this.#prefix + tagOf(id);
-    return plan.places.map((place) => tag + this.#suffixes[place]);
+    const keys = plan.places.map((place) => tag + this.#suffixes[place]);
+    return this.#send(keys, [operation, numbers, ...plan.terms.map((term) => term.algorithm)]);
   }
 
-  #textOf(term: Term): readonly string[] {
-    let text = this.#texts.get(term);
-    if (text === undefined) {
-      text = [term.algorithm, String(term.numbers.length), ...term.numbers.map(String)];
-      this.#texts.set(term, text);
-    }
-    return text;
+  /** The numbers as envelope.lua takes them. */
+  #numbers(cost: number, plan: Plan, charges: readonly Charge[], now: number | undefined): Buffer {
+    const numbers = [now === undefined ? 0 : 1, now ?? 0, cost];
+    plan.terms.forEach((term, i) => {
+      const charge = charges.length === 0 ? [] : [charges[i].at, charges[i].level];
+      numbers.push(charge.length + term.numbers.length, ...charge, ...term.numbers);
+    });
+    const packed = Buffer.allocUnsafe(8 * numbers.length);
+    for (let i = 0; i < numbers.length; i++) packed.writeDoubleLE(numbers[i], 8 * i);
+    return packed;
   }
 
   /** Sends the script by its name, and in full only to a server that says that it does not know it. */
-  async #run(keys: string[], args: string[]): Promise<unknown> {
+  async #send(keys: string[], args: (string | Buffer)[]): Promise<unknown> {
     try {
       return await this.#client.evalsha(sha1, keys.length, ...keys, ...args);
     } catch (error) {
