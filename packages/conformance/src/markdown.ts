@@ -23,7 +23,7 @@ export interface Trace {
 }
 
 /** One row of a worked trace. */
-export interface TraceStep {
+interface TraceStep {
   readonly at: number;
   readonly cost: number;
   readonly allowed: boolean;
@@ -56,7 +56,7 @@ export function fencesOf(page: string): Fence[] {
 }
 
 /** Returns a page without its fenced blocks; every line stays where it was. */
-export function proseOf(page: string): string {
+function proseOf(page: string): string {
   let inside = false;
   return page
     .split('\n')
