@@ -58,6 +58,12 @@ class SluiceDecision implements Decision {
       : undefined;
   }
 
+  static instantOf(decision: unknown): number | undefined {
+    return typeof decision === 'object' && decision !== null && #instants in decision
+      ? decision.#instants[0]
+      : undefined;
+  }
+
   static charges(decision: SluiceDecision): Charge[] {
     const { plan, left } = decision.#receipt;
     return plan.terms.map((term, i) => {
@@ -70,6 +76,9 @@ class SluiceDecision implements Decision {
 
 /** Returns the receipt of a decision that a limiter made, or `undefined` if none did. */
 export const receiptOf: (decision: unknown) => Receipt | undefined = SluiceDecision.receiptOf;
+
+/** Returns the instant that a limiter decided at, by the clock that it decided by, if it asked one. */
+export const instantOf: (decision: unknown) => number | undefined = SluiceDecision.instantOf;
 
 /** Returns what the decision was charged, per term of its plan. */
 export function chargesOf(decision: Decision): readonly Charge[] {
@@ -96,18 +105,18 @@ export function readAnswer(
       continue;
     }
     const from = next * ANSWER_WIDTH;
-    const fits = answer[from] === 1;
-    if (!fits) allowed = false;
+    const retry = answer[from + 1];
+    if (retry !== 0) allowed = false;
     delayMs = Math.max(delayMs, answer[from + 4]);
-    instants.push(answer[from + 5]);
+    instants.push(answer[from + 3]);
     each.push({
       name: policies[place].name,
       limit: terms[next].numbers[0],
       windowMs: terms[next].windowMs,
-      remaining: answer[from + 1],
-      retryAfterMs: answer[from + 2] === -1 ? Infinity : answer[from + 2],
-      resetMs: answer[from + 3],
-      allowed: fits,
+      remaining: answer[from],
+      retryAfterMs: retry === -1 ? Infinity : retry,
+      resetMs: answer[from + 2],
+      allowed: retry === 0,
     });
     next += 1;
   }

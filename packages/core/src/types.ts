@@ -156,13 +156,13 @@ export interface Plan {
 
 /**
  * A store's answer as plain numbers: for each term of the plan {@link ANSWER_WIDTH} of them, in the order
- * fits (0 or 1), remaining, retryAfter (-1: never), reset, delay, at.
+ * remaining, retryAfter (0: it fits; -1: it never will), reset, at, delay.
  * `at` is the instant the charge was booked on: `now`, or the newest instant the state knows if that is later.
  */
 export type Answer = ArrayLike<number>;
 
 /** How many numbers of an {@link Answer} belong to one term. */
-export const ANSWER_WIDTH = 6;
+export const ANSWER_WIDTH = 5;
 
 /** What `refund` needs to know of a charge, per term. */
 export interface Charge {

@@ -27,12 +27,11 @@ local function decide(state, now, cost, limit, window, countDenied)
   end
 
   return {
-    fits and 1 or 0,
     used < limit and limit - used or 0,
     fits and 0 or cost > limit and NEVER or left,
     used > 0 and left or 0,
-    0,
     at,
+    0,
   }, writes, writes ~= NOTHING and struct.pack('<ddd', (at + left) / window - 1, window, used)
 end
 

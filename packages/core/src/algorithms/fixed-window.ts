@@ -14,7 +14,6 @@ import {
   type Algorithm,
   AT,
   DELAY,
-  FITS,
   IF_ADMITTED,
   NEVER,
   NEXT,
@@ -58,7 +57,6 @@ export const fixedWindow: Algorithm = {
     }
 
     const left = (k + 1) * window - at;
-    out[FITS] = fits ? 1 : 0;
     out[REMAINING] = Math.max(0, limit - used);
     out[RETRY] = fits ? 0 : cost > limit ? NEVER : left;
     out[RESET] = used > 0 ? left : 0;

@@ -28,12 +28,11 @@ local function decide(state, now, cost, burst, rate, period)
   end
 
   return {
-    fits and 1 or 0,
     room,
     retry,
     debt == 0 and 0 or math.ceil(debt / rate),
-    0,
     now,
+    0,
   }, charged and IF_ADMITTED or NOTHING, charged and struct.pack('<ddd', (now - EPOCH) * rate + debt, rate, period)
 end
 

@@ -14,7 +14,6 @@ import {
   type Algorithm,
   AT,
   DELAY,
-  FITS,
   IF_ADMITTED,
   NEVER,
   NEXT,
@@ -51,8 +50,6 @@ export const gcra: Algorithm = {
     const charged = cost > 0 && fits;
     const retry = fits ? 0 : cost > burst ? NEVER : Math.ceil((debt + cost * period - burst * period) / rate);
     if (charged) debt += cost * period;
-
-    out[FITS] = fits ? 1 : 0;
     out[REMAINING] = charged ? room - cost : room;
     out[RETRY] = retry;
     out[RESET] = debt === 0 ? 0 : Math.ceil(debt / rate);

@@ -8,22 +8,20 @@
 
 import type { Charge, ParsedPolicy } from '../types.js';
 
-/** 1 if the request fits, else 0. */
-export const FITS = 0;
 /** The most that would fit now, after this request if it was charged. */
-export const REMAINING = 1;
-/** The least wait until the request fits; {@link NEVER} if it is above the capacity. */
-export const RETRY = 2;
+export const REMAINING = 0;
+/** The least wait until the request fits: 0 if it does now, {@link NEVER} if it is above the capacity. */
+export const RETRY = 1;
 /** The least wait until the key is as new. */
-export const RESET = 3;
+export const RESET = 2;
+/** The instant the charge is booked on: now, or the newest instant that the state knows if the clock stepped back. */
+export const AT = 3;
 /** How long the request waits in the queue. */
 export const DELAY = 4;
-/** The instant the charge is booked on: now, or the newest instant that the state knows if the clock stepped back. */
-export const AT = 5;
 /** What is to be stored: {@link NOTHING}, {@link IF_ADMITTED} or {@link ALWAYS}. */
-export const WRITES = 6;
+export const WRITES = 5;
 /** Where the state begins that is to be stored. */
-export const NEXT = 7;
+export const NEXT = 6;
 
 export const NEVER = -1;
 

@@ -1,46 +1,40 @@
 -- Sliding-window counter: the window cut into buckets, the oldest of which counts in part;
 -- see sliding-window-counter.ts for the formula.
 -- numbers: limit, bucket (ms), buckets, edge (0 weighted, 1 drop, 2 keep), down, countDenied.
--- state: s, bucket (ms), total, then the counts of the buckets s - 1 … s - buckets.
+-- state: s, bucket (ms), total, the edge's count, then the counts of the buckets s - 1 … s - buckets + 1, called the
+--   ring. Within one bucket only the first four change, so the ring stays packed until it advances.
 
 local DROP = 1
 local KEEP = 2
 
--- Where the count of bucket s - i stands in a state: at COUNTS + i.
-local COUNTS = 3
+-- Bytes of the four numbers in front of the ring.
+local FRONT = 32
 
-local function formatFor(buckets)
-  return buckets == 1 and '<dddd' or '<' .. string.rep('d', COUNTS + buckets)
+-- The counts of a ring by age, from 1, and the current bucket's own count, which is what the total holds beyond them.
+local function countsOf(ring, total)
+  local counts = { struct.unpack('<' .. string.rep('d', #ring / 8), ring) }
+  counts[#counts] = nil
+  local current = total
+  for age = 1, #counts do current = current - counts[age] end
+  return counts, current
 end
 
--- The current bucket's own count.
-local function current(state, buckets)
-  local count = state[3]
-  for i = 1, buckets - 1 do count = count - state[COUNTS + i] end
-  return count
-end
-
--- The state with bucket s as its current one.
-local function advance(state, buckets, s)
-  local steps = s - state[1]
-  if steps == 0 then return state end
-  local total = 0
-  local moved = { s, state[2], 0 }
-  for i = 1, buckets do
-    local count = 0
-    if i == steps then
-      count = current(state, buckets)
-    elseif i > steps then
-      count = state[COUNTS + i - steps]
-    end
-    moved[COUNTS + i] = count
-    if i < buckets then total = total + count end
+-- Total, edge and ring with the current bucket `steps` buckets on.
+local function advance(steps, total, ring)
+  local buckets = #ring / 8 + 1
+  if steps > buckets then return 0, 0, string.rep('\0', #ring) end
+  if buckets == 1 then return 0, total, ring end
+  local counts, current = countsOf(ring, total)
+  counts[0] = current
+  local moved, sum = {}, 0
+  for age = 1, buckets - 1 do
+    moved[age] = counts[age - steps] or 0
+    sum = sum + moved[age]
   end
-  moved[3] = total
-  return moved
+  return sum, counts[buckets - steps], struct.pack('<' .. string.rep('d', buckets - 1), unpack(moved))
 end
 
--- What of the edge bucket's `old` counts, e ms into the current bucket.
+-- What of the edge's count counts, e ms into the current bucket.
 local function partOf(old, e, bucket, edge, down)
   if old == 0 or edge == DROP then return 0 end
   if edge == KEEP then return old end
@@ -58,32 +52,28 @@ end
 
 local function decide(state, now, cost, limit, bucket, buckets, edge, down, countDenied)
   -- The state brought up to now, in the buckets of this policy.
+  local stored, storedBucket, total, old, ring = 0, 0, 0, 0, ''
   local at = now
-  local next, before
   if state then
-    before = #state / 8 - COUNTS
-    next = { struct.unpack(formatFor(before), state) }
-    local start = next[1] * next[2]
-    if start > at then at = start end
+    stored, storedBucket, total, old = struct.unpack('<dddd', state)
+    if #state > FRONT then ring = string.sub(state, FRONT + 1) end
+    if stored * storedBucket > at then at = stored * storedBucket end
   end
   local e = at % bucket
   local s = (at - e) / bucket
-  if before == buckets and next[2] == bucket then
-    next = advance(next, buckets, s)
+  if storedBucket == bucket and #ring == 8 * (buckets - 1) then
+    if s > stored then total, old, ring = advance(s - stored, total, ring) end
   else
     -- Written in other buckets: what was used stays used, all of it in the current bucket of the new kind.
-    local used = 0
     if state then
-      local stored = next[2]
-      local into = at % stored
-      next = advance(next, before, (at - into) / stored)
-      used = math.min(limit, next[3] + partOf(next[COUNTS + before], into, stored, edge, down))
+      local into = at % storedBucket
+      local steps = (at - into) / storedBucket - stored
+      if steps > 0 then total, old = advance(steps, total, ring) end
+      total = math.min(limit, total + partOf(old, into, storedBucket, edge, down))
     end
-    next = { s, bucket, used, 0 }
-    for i = 2, buckets do next[COUNTS + i] = 0 end
+    old, ring = 0, string.rep('\0', 8 * (buckets - 1))
   end
-  local total = next[3]
-  local part = partOf(next[COUNTS + buckets], e, bucket, edge, down)
+  local part = partOf(old, e, bucket, edge, down)
 
   local fits = cost <= limit - total - part or cost == 0
   local used = total
@@ -96,25 +86,26 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, coun
     used = total + cost
     writes = IF_ADMITTED
   end
-  next[3] = used
 
   -- Walks forward, bucket by bucket, to the first instant at which the cost fits.
   local retry = 0
   if not fits then
     retry = NEVER
+    local counts = countsOf(ring, used)
     local full = used
+    counts[buckets] = old
     for j = 0, cost <= limit and buckets + 1 or -1 do
-      local old = 0
+      local leaves = 0
       if j < buckets then
-        old = next[COUNTS + buckets - j]
+        leaves = counts[buckets - j]
       elseif j == buckets then
-        old = full
+        leaves = full
       end
-      if j > 0 then full = full - old end
+      if j > 0 then full = full - leaves end
       local room = limit - cost - full
       if room >= 0 then
         local begin = j == 0 and e or 0
-        local offset = math.max(begin, firstFit(old, room, bucket, edge, down))
+        local offset = math.max(begin, firstFit(leaves, room, bucket, edge, down))
         if offset <= bucket - 1 then
           retry = (s + j) * bucket + offset - at
           break
@@ -124,43 +115,50 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, coun
   end
 
   -- The wait until the newest bucket that counts counts no more.
-  local reset = 0
-  local count = current(next, buckets)
-  for age = 0, buckets do
-    if age > 0 then count = next[COUNTS + age] end
-    if count > 0 then
-      local offset = firstFit(count, 0, bucket, edge, down)
-      reset = (s - age + buckets) * bucket + (offset < bucket and offset or bucket) - at
-      if reset < 0 then reset = 0 end
-      break
+  local age, count = 0, used
+  if buckets > 1 then
+    local counts, current = countsOf(ring, used)
+    count = current
+    while count == 0 and age < buckets - 1 do
+      age = age + 1
+      count = counts[age]
     end
+  end
+  if count == 0 then age, count = buckets, old end
+  local reset = 0
+  if count > 0 then
+    local offset = firstFit(count, 0, bucket, edge, down)
+    reset = (s - age + buckets) * bucket + (offset < bucket and offset or bucket) - at
+    if reset < 0 then reset = 0 end
   end
 
   local left = limit - used - part
   return {
-    fits and 1 or 0,
     left > 0 and left or 0,
     retry,
     reset,
-    0,
     at,
-  }, writes, writes ~= NOTHING and struct.pack(formatFor(buckets), unpack(next, 1, COUNTS + buckets))
+    0,
+  }, writes, writes ~= NOTHING and struct.pack('<dddd', s, bucket, used, old) .. ring
 end
 
 -- Making a function costs; most calls are no refunds.
 if ARGV[1] ~= 'refund' then return decide end
 
 local function refund(state, now, units, at)
-  local buckets = #state / 8 - COUNTS
-  local next = { struct.unpack(formatFor(buckets), state) }
-  local age = next[1] - math.floor(at / next[2])
+  local s, bucket, total, old = struct.unpack('<dddd', state)
+  local counts, current = countsOf(string.sub(state, FRONT + 1), total)
+  local buckets = #counts + 1
+  local age = s - math.floor(at / bucket)
   if age < 0 or age > buckets then return state end
-  local count
-  if age == 0 then count = current(next, buckets) else count = next[COUNTS + age] end
-  local taken = math.min(units, count)
-  if age > 0 then next[COUNTS + age] = next[COUNTS + age] - taken end
-  if age < buckets then next[3] = next[3] - taken end
-  return struct.pack(formatFor(buckets), unpack(next, 1, COUNTS + buckets))
+  if age == buckets then
+    old = old - math.min(units, old)
+  else
+    local taken = math.min(units, age == 0 and current or counts[age])
+    total = total - taken
+    if age > 0 then counts[age] = counts[age] - taken end
+  end
+  return struct.pack('<dddd' .. string.rep('d', #counts), s, bucket, total, old, unpack(counts))
 end
 
 return decide, refund

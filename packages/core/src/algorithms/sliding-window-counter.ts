@@ -7,8 +7,8 @@
  * comparing the products `old * (bucket - e)` and `(limit - cost - total) * bucket`.
  *
  * numbers: limit, bucket (ms), buckets, edge (0 weighted, 1 drop, 2 keep), down, countDenied.
- * state: s, bucket (ms), total, then the counts of the buckets s - 1 … s - buckets. The current bucket's own count
- * is what the total holds beyond the others, so the plain two-counter form needs four numbers.
+ * state: s, bucket (ms), total, the edge's count, then the counts of the buckets s - 1 … s - buckets + 1. The current
+ * bucket's own count is what the total holds beyond those, so the plain two-counter form needs four numbers.
  *
  * @module
  */
@@ -19,7 +19,6 @@ import {
   type Algorithm,
   AT,
   DELAY,
-  FITS,
   IF_ADMITTED,
   NEVER,
   NEXT,
@@ -35,8 +34,8 @@ const EDGES = ['weighted', 'drop', 'keep'];
 const DROP = 1;
 const KEEP = 2;
 
-/** Where the count of bucket s - i stands in a state: at COUNTS + i. */
-const COUNTS = 2;
+/** Where the edge's count stands in a state. */
+const EDGE = 3;
 
 export const slidingWindowCounter: Algorithm = {
   numbers: (policy, limit) => [
@@ -48,19 +47,18 @@ export const slidingWindowCounter: Algorithm = {
     policy.countDenied ? 1 : 0,
   ],
 
-  width: (numbers) => 3 + numbers[2],
+  width: (numbers) => EDGE + numbers[2],
 
   decide(numbers, state, base, now, cost, out) {
     const limit = numbers[0];
     const bucket = numbers[1];
-    const buckets = numbers[2];
     const countDenied = numbers[5];
 
     const at = load(numbers, state, base, now, out);
     const s = out[NEXT];
     const e = at - s * bucket;
     const total = out[NEXT + 2];
-    const part = partOf(numbers, out[NEXT + COUNTS + buckets], e);
+    const part = partOf(numbers, out[NEXT + EDGE], e);
 
     const fits = cost <= limit - total - part || cost === 0;
     let used = total;
@@ -73,8 +71,6 @@ export const slidingWindowCounter: Algorithm = {
       writes = IF_ADMITTED;
     }
     out[NEXT + 2] = used;
-
-    out[FITS] = fits ? 1 : 0;
     out[REMAINING] = Math.max(0, limit - used - part);
     out[RETRY] = fits ? 0 : cost > limit ? NEVER : wait(numbers, out, at, cost);
     out[RESET] = untilNew(numbers, out, at);
@@ -89,9 +85,9 @@ export const slidingWindowCounter: Algorithm = {
     const buckets = numbers[2];
     const age = state[base] - Math.floor(charge.at / bucket);
     if (age < 0 || age > buckets) return;
-    const count = age === 0 ? current(state, base, buckets) : state[base + COUNTS + age];
-    const taken = Math.min(units, count);
-    if (age > 0) state[base + COUNTS + age] -= taken;
+    const place = base + placeOf(age, buckets);
+    const taken = Math.min(units, age === 0 ? current(state, base, buckets) : state[place]);
+    if (age > 0) state[place] -= taken;
     if (age < buckets) state[base + 2] -= taken;
   },
 };
@@ -113,13 +109,18 @@ function load(numbers: readonly number[], state: Row, base: number, now: number,
     const s = Math.floor(at / stored);
     advance(state, base, buckets, s, out);
     const then = [0, stored, buckets, numbers[3], numbers[4]];
-    used = Math.min(numbers[0], out[NEXT + 2] + partOf(then, out[NEXT + COUNTS + buckets], at - s * stored));
+    used = Math.min(numbers[0], out[NEXT + 2] + partOf(then, out[NEXT + EDGE], at - s * stored));
   }
   out[NEXT] = Math.floor(at / bucket);
   out[NEXT + 1] = bucket;
   out[NEXT + 2] = used;
-  for (let i = 1; i <= buckets; i++) out[NEXT + COUNTS + i] = 0;
+  for (let i = 0; i < buckets; i++) out[NEXT + EDGE + i] = 0;
   return at;
+}
+
+/** Where the count of bucket s - age stands in a state, for 1 <= age <= buckets. */
+function placeOf(age: number, buckets: number): number {
+  return age === buckets ? EDGE : EDGE + age;
 }
 
 /** Copies the state to out[NEXT…] with bucket `s` as its current one. */
@@ -128,16 +129,16 @@ function advance(state: Row, base: number, buckets: number, s: number, out: Row)
   out[NEXT] = s;
   out[NEXT + 1] = state[base + 1];
   if (steps === 0) {
-    for (let i = 2; i <= COUNTS + buckets; i++) out[NEXT + i] = state[base + i];
+    for (let i = 2; i < EDGE + buckets; i++) out[NEXT + i] = state[base + i];
     return;
   }
   let total = 0;
-  for (let i = 1; i <= buckets; i++) {
+  for (let age = 1; age <= buckets; age++) {
     let count = 0;
-    if (i === steps) count = current(state, base, buckets);
-    else if (i > steps) count = state[base + COUNTS + i - steps];
-    out[NEXT + COUNTS + i] = count;
-    if (i < buckets) total += count;
+    if (age === steps) count = current(state, base, buckets);
+    else if (age > steps) count = state[base + placeOf(age - steps, buckets)];
+    out[NEXT + placeOf(age, buckets)] = count;
+    if (age < buckets) total += count;
   }
   out[NEXT + 2] = total;
 }
@@ -145,7 +146,7 @@ function advance(state: Row, base: number, buckets: number, s: number, out: Row)
 /** The current bucket's own count. */
 function current(state: Row, base: number, buckets: number): number {
   let count = state[base + 2];
-  for (let i = 1; i < buckets; i++) count -= state[base + COUNTS + i];
+  for (let age = 1; age < buckets; age++) count -= state[base + EDGE + age];
   return count;
 }
 
@@ -175,7 +176,7 @@ function wait(numbers: readonly number[], out: Row, at: number, cost: number): n
   let full = out[NEXT + 2];
   for (let j = 0; j <= buckets + 1; j++) {
     let old = 0;
-    if (j < buckets) old = out[NEXT + COUNTS + buckets - j];
+    if (j < buckets) old = out[NEXT + placeOf(buckets - j, buckets)];
     else if (j === buckets) old = full;
     if (j > 0) full -= old;
     const room = numbers[0] - cost - full;
@@ -192,7 +193,7 @@ function untilNew(numbers: readonly number[], out: Row, at: number): number {
   const buckets = numbers[2];
   let count = current(out, NEXT, buckets);
   for (let age = 0; age <= buckets; age++) {
-    if (age > 0) count = out[NEXT + COUNTS + age];
+    if (age > 0) count = out[NEXT + placeOf(age, buckets)];
     if (count > 0) return resetAfter(numbers, out, at, age, count);
   }
   return 0;

@@ -43,12 +43,11 @@ local function decide(log, now, cost, limit, window)
   end
 
   return {
-    fits and 1 or 0,
     math.max(0, writes == IF_ADMITTED and room - cost or room),
     retry,
     reset,
-    0,
     at,
+    0,
   }, writes, first - 1
 end
 

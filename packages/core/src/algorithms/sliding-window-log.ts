@@ -13,7 +13,6 @@ import type { ParsedPolicy } from '../types.js';
 import {
   AT,
   DELAY,
-  FITS,
   IF_ADMITTED,
   NEVER,
   NEXT,
@@ -65,8 +64,6 @@ export const slidingWindowLog = {
       const newest = firstIndex(log, (i) => log.sum(i) >= log.sum(last));
       reset = log.instant(newest) + window - at;
     }
-
-    out[FITS] = fits ? 1 : 0;
     out[REMAINING] = Math.max(0, writes === IF_ADMITTED ? room - cost : room);
     out[RETRY] = retry;
     out[RESET] = reset;

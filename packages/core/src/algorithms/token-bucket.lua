@@ -51,12 +51,11 @@ local function decide(state, now, cost, burst, rate, period)
   end
 
   return {
-    fits and 1 or 0,
     room > 0 and room or 0,
     retry,
     time(tokens, part, rate, period),
-    0,
     at,
+    0,
   }, charged and IF_ADMITTED or NOTHING, charged and struct.pack('<ddddd', tokens, part, at, rate, period), level, part
 end
 

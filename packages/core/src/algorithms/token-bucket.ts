@@ -16,7 +16,6 @@ import {
   type Algorithm,
   AT,
   DELAY,
-  FITS,
   IF_ADMITTED,
   NEVER,
   NEXT,
@@ -54,7 +53,6 @@ export const tokenBucket: Algorithm = {
     if (charged) tokens += cost;
 
     out[NEXT] = tokens;
-    out[FITS] = fits ? 1 : 0;
     out[REMAINING] = Math.max(0, charged ? room - cost : room);
     out[RETRY] = retry;
     out[RESET] = time(tokens, part, rate, period);

@@ -10,7 +10,6 @@ import {
   type Algorithm,
   AT,
   DELAY,
-  FITS,
   NEXT,
   NOTHING,
   RESET,
@@ -60,7 +59,7 @@ export class Ledger {
   judge(slot: number, cost: number, plan: Plan, charge: boolean, now: number): boolean {
     let admitted = true;
     for (let i = 0; i < plan.terms.length; i++) {
-      if (this.#decide(slot, plan, i, cost, now)[FITS] === 0) admitted = false;
+      if (this.#decide(slot, plan, i, cost, now)[RETRY] !== 0) admitted = false;
     }
     for (let i = 0; i < plan.terms.length; i++) {
       const writes = this.#sections[plan.places[i]].out[WRITES];
@@ -152,11 +151,9 @@ export class Ledger {
   /** Keeps what the request is told of its own chances, and reports the rest as it stands without it. */
   #decideUncharged(slot: number, plan: Plan, i: number, now: number): void {
     const { out } = this.#sections[plan.places[i]];
-    const fits = out[FITS];
     const retry = out[RETRY];
     const delay = out[DELAY];
     this.#decide(slot, plan, i, 0, now);
-    out[FITS] = fits;
     out[RETRY] = retry;
     out[DELAY] = delay;
   }

@@ -66,13 +66,16 @@ export class RedisTable implements Table<true> {
 
   /** The numbers as envelope.lua takes them. */
   #numbers(cost: number, plan: Plan, charges: readonly Charge[], now: number | undefined): Buffer {
-    const numbers = [now === undefined ? 0 : 1, now ?? 0, cost];
+    const numbers = [cost, now === undefined ? 0 : now + 1];
     plan.terms.forEach((term, i) => {
       const charge = charges.length === 0 ? [] : [charges[i].at, charges[i].level];
       numbers.push(charge.length + term.numbers.length, ...charge, ...term.numbers);
     });
     const packed = Buffer.allocUnsafe(8 * numbers.length);
-    for (let i = 0; i < numbers.length; i++) packed.writeDoubleLE(numbers[i], 8 * i);
+    for (let i = 0; i < numbers.length; i++) {
+      packed.writeUInt32LE(numbers[i] % 2 ** 32, 8 * i);
+      packed.writeUInt32LE(Math.floor(numbers[i] / 2 ** 32), 8 * i + 4);
+    }
     return packed;
   }
 
