@@ -9,20 +9,7 @@
  */
 
 import { MOST } from './exact.js';
-import {
-  ALWAYS,
-  type Algorithm,
-  AT,
-  DELAY,
-  IF_ADMITTED,
-  NEVER,
-  NEXT,
-  NOTHING,
-  REMAINING,
-  RESET,
-  RETRY,
-  WRITES,
-} from './outcome.js';
+import { ALWAYS, type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, report } from './outcome.js';
 
 export const fixedWindow: Algorithm = {
   numbers: (policy, limit) => [limit, policy.windowMs, policy.countDenied ? 1 : 0],
@@ -57,12 +44,7 @@ export const fixedWindow: Algorithm = {
     }
 
     const left = (k + 1) * window - at;
-    out[REMAINING] = Math.max(0, limit - used);
-    out[RETRY] = fits ? 0 : cost > limit ? NEVER : left;
-    out[RESET] = used > 0 ? left : 0;
-    out[DELAY] = 0;
-    out[AT] = at;
-    out[WRITES] = writes;
+    report(out, limit - used, fits ? 0 : cost > limit ? NEVER : left, used > 0 ? left : 0, at, writes);
     out[NEXT] = k;
     out[NEXT + 1] = window;
     out[NEXT + 2] = used;

@@ -10,20 +10,7 @@
  */
 
 import { ceilMulDiv, MOST } from './exact.js';
-import {
-  type Algorithm,
-  AT,
-  DELAY,
-  IF_ADMITTED,
-  NEVER,
-  NEXT,
-  NOTHING,
-  REMAINING,
-  RESET,
-  RETRY,
-  type Row,
-  WRITES,
-} from './outcome.js';
+import { type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, type Row, report } from './outcome.js';
 import { tokenBucket } from './token-bucket.js';
 
 /** 2035-01-01T00:00Z. Half-way between 1970 and 2100, the instants that must be exact, which leaves the most room for the rate. */
@@ -50,12 +37,14 @@ export const gcra: Algorithm = {
     const charged = cost > 0 && fits;
     const retry = fits ? 0 : cost > burst ? NEVER : Math.ceil((debt + cost * period - burst * period) / rate);
     if (charged) debt += cost * period;
-    out[REMAINING] = charged ? room - cost : room;
-    out[RETRY] = retry;
-    out[RESET] = debt === 0 ? 0 : Math.ceil(debt / rate);
-    out[DELAY] = 0;
-    out[AT] = now;
-    out[WRITES] = charged ? IF_ADMITTED : NOTHING;
+    report(
+      out,
+      charged ? room - cost : room,
+      retry,
+      debt === 0 ? 0 : Math.ceil(debt / rate),
+      now,
+      charged ? IF_ADMITTED : NOTHING,
+    );
     out[NEXT] = (now - EPOCH) * rate + debt;
     out[NEXT + 1] = rate;
     out[NEXT + 2] = period;

@@ -56,3 +56,20 @@ export interface Algorithm {
     charge: Charge,
   ): void;
 }
+
+/** Fills in what a request is told, which is what the Lua sibling returns; only a queue then sets a {@link DELAY}. */
+export function report(
+  out: Row,
+  remaining: number,
+  retry: number,
+  reset: number,
+  at: number,
+  writes: number,
+): void {
+  out[REMAINING] = Math.max(0, remaining);
+  out[RETRY] = retry;
+  out[RESET] = reset;
+  out[AT] = at;
+  out[DELAY] = 0;
+  out[WRITES] = writes;
+}

@@ -14,21 +14,7 @@
  */
 
 import { ceilMulDiv, floorMulDiv, MOST } from './exact.js';
-import {
-  ALWAYS,
-  type Algorithm,
-  AT,
-  DELAY,
-  IF_ADMITTED,
-  NEVER,
-  NEXT,
-  NOTHING,
-  REMAINING,
-  RESET,
-  RETRY,
-  type Row,
-  WRITES,
-} from './outcome.js';
+import { ALWAYS, type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, type Row, report } from './outcome.js';
 
 const EDGES = ['weighted', 'drop', 'keep'];
 const DROP = 1;
@@ -71,12 +57,14 @@ export const slidingWindowCounter: Algorithm = {
       writes = IF_ADMITTED;
     }
     out[NEXT + 2] = used;
-    out[REMAINING] = Math.max(0, limit - used - part);
-    out[RETRY] = fits ? 0 : cost > limit ? NEVER : wait(numbers, out, at, cost);
-    out[RESET] = untilNew(numbers, out, at);
-    out[DELAY] = 0;
-    out[AT] = at;
-    out[WRITES] = writes;
+    report(
+      out,
+      limit - used - part,
+      fits ? 0 : cost > limit ? NEVER : wait(numbers, out, at, cost),
+      untilNew(numbers, out, at),
+      at,
+      writes,
+    );
   },
 
   refund(numbers, state, base, _now, units, charge) {

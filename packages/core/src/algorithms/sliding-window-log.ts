@@ -10,19 +10,7 @@
  */
 
 import type { ParsedPolicy } from '../types.js';
-import {
-  AT,
-  DELAY,
-  IF_ADMITTED,
-  NEVER,
-  NEXT,
-  NOTHING,
-  REMAINING,
-  RESET,
-  RETRY,
-  type Row,
-  WRITES,
-} from './outcome.js';
+import { IF_ADMITTED, NEVER, NEXT, NOTHING, type Row, report } from './outcome.js';
 
 /** Read access to the entries of one key. */
 export interface LogReader {
@@ -64,12 +52,7 @@ export const slidingWindowLog = {
       const newest = firstIndex(log, (i) => log.sum(i) >= log.sum(last));
       reset = log.instant(newest) + window - at;
     }
-    out[REMAINING] = Math.max(0, writes === IF_ADMITTED ? room - cost : room);
-    out[RETRY] = retry;
-    out[RESET] = reset;
-    out[DELAY] = 0;
-    out[AT] = at;
-    out[WRITES] = writes;
+    report(out, writes === IF_ADMITTED ? room - cost : room, retry, reset, at, writes);
     out[NEXT] = first;
     out[NEXT + 1] = cost;
   },

@@ -12,20 +12,7 @@
  */
 
 import { ceilMulDiv, floorMulDiv, gcd, MOST, restMulDiv } from './exact.js';
-import {
-  type Algorithm,
-  AT,
-  DELAY,
-  IF_ADMITTED,
-  NEVER,
-  NEXT,
-  NOTHING,
-  REMAINING,
-  RESET,
-  RETRY,
-  type Row,
-  WRITES,
-} from './outcome.js';
+import { type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, type Row, report } from './outcome.js';
 
 export const tokenBucket: Algorithm = {
   numbers(policy, limit) {
@@ -53,12 +40,14 @@ export const tokenBucket: Algorithm = {
     if (charged) tokens += cost;
 
     out[NEXT] = tokens;
-    out[REMAINING] = Math.max(0, charged ? room - cost : room);
-    out[RETRY] = retry;
-    out[RESET] = time(tokens, part, rate, period);
-    out[DELAY] = 0;
-    out[AT] = out[NEXT + 2];
-    out[WRITES] = charged ? IF_ADMITTED : NOTHING;
+    report(
+      out,
+      charged ? room - cost : room,
+      retry,
+      time(tokens, part, rate, period),
+      out[NEXT + 2],
+      charged ? IF_ADMITTED : NOTHING,
+    );
   },
 
   refund(_numbers, state, base, _now, units) {
