@@ -13,6 +13,9 @@ import { digest } from '../key.js';
 /** A customer's part of the IPv6 space: RIPE-690 gives a home a /56, which holds 2^72 addresses. */
 const IPV6_PREFIX = 56;
 
+/** Where IPv6 carries an IPv4 address in its last 32 bits: mapped by a socket, or translated at the edge (RFC 6145, 6052). */
+const CARRIES_IPV4 = ['ipv4Mapped', 'rfc6145', 'rfc6052'];
+
 /** Anything that has request headers as Node parses them: the requests of Express and Fastify, the context of Koa. */
 export interface WithHeaders {
   readonly headers: IncomingHttpHeaders;
@@ -37,7 +40,7 @@ export function byHeader(name: string): (request: WithHeaders) => string | undef
   }
   const field = name.toLowerCase();
   return ({ headers }) => {
-    const value = headers[field];
+    const value = Object.hasOwn(headers, field) ? headers[field] : undefined;
     if (value === undefined) return undefined;
     return `${field}:${digest(Array.isArray(value) ? value.join(', ') : value).slice(1)}`;
   };
@@ -56,9 +59,9 @@ export function keyOfAddress(address: string | undefined): string | undefined {
   if (isIPv4(bare)) return `ip:${bare}`;
   if (!isIPv6(bare)) return undefined;
   const parsed = ipaddr.IPv6.parse(bare.replace(/%.*$/, ''));
-  if (parsed.isIPv4MappedAddress()) return `ip:${parsed.toIPv4Address().toString()}`;
-  const bytes = parsed.toByteArray().fill(0, IPV6_PREFIX / 8);
-  return `ip:${new ipaddr.IPv6(bytes).toString()}/${IPV6_PREFIX}`;
+  const bytes = parsed.toByteArray();
+  if (CARRIES_IPV4.includes(parsed.range())) return `ip:${bytes.slice(12).join('.')}`;
+  return `ip:${new ipaddr.IPv6(bytes.fill(0, IPV6_PREFIX / 8)).toString()}/${IPV6_PREFIX}`;
 }
 
 /** `1.2.3.4:80` and `[::1]:80`, as some proxies write them, without the port. */
