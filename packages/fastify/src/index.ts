@@ -11,7 +11,7 @@ import fp from 'fastify-plugin';
 
 export { byHeader } from '@sluice/core/http';
 
-/** Answers a denied request: what it sends or returns is sent. Status and headers are set already. */
+/** Answers a denied request as a route would: it returns the payload, or sends. Status and headers are set already. */
 export type DenialHandler = (request: FastifyRequest, reply: FastifyReply, decision: Decision) => unknown;
 
 /** The options of {@link rateLimit}. */
@@ -59,31 +59,38 @@ const host: Host<FastifyRequest> = {
 export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
   (async (instance, options) => {
     const guards = createRouteGuards(options, host);
-    const byRoute = new Map<string, Guard<FastifyRequest, DenialHandler>>();
     if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', null);
 
+    // Here already, so that a wrong option is an error where the route is added.
     instance.addHook('onRoute', (route: RouteOptions) => {
       const own = route.config?.rateLimit;
-      if (!own) return;
-      // The HEAD route that Fastify adds to a GET is the same route.
-      const name = `${route.method === 'HEAD' ? 'GET' : route.method} ${route.url}`;
-      const guard = byRoute.get(name) ?? guards.of(own, name);
-      byRoute.set(name, guard);
-      route.config = { ...route.config, [guardOf]: guard };
+      if (own === undefined || own === false) return;
+      route.config = { ...route.config, [guardOf]: guards.of(own, route) };
     });
 
     instance.addHook('onRequest', async (request, reply) => {
-      const { rateLimit, [guardOf]: guard = guards.general } = request.routeOptions.config;
-      if (rateLimit === false) return undefined;
+      const { config, method = '', url = '' } = request.routeOptions;
+      const own = config.rateLimit;
+      if (own === false) return undefined;
+      // A route that was there before this plugin has no guard yet. Its HEAD may be asked for before its GET.
+      if (own !== undefined)
+        config[guardOf] ??= guards.of(own, { method: method === 'HEAD' ? 'GET' : method, url });
+      const guard = config[guardOf] ?? guards.general;
+
       const { decision, headers, denial } = await guard.check(request);
-      if (reply.sent) return reply;
+      // Something else may have answered while the store was asked.
+      if (reply.sent || reply.raw.headersSent) return reply;
       if (decision !== undefined) request.rateLimit = decision;
       for (const [name, value] of headers) reply.header(name, value);
       if (denial === undefined || decision === undefined) return undefined;
-      reply.code(denial.status);
+      // Not by reply.code, which redirects and errors would then keep.
+      reply.raw.statusCode = denial.status;
       if (guard.handler === undefined) return reply.send(denial.body);
-      const answer = await guard.handler(request, reply, decision);
-      return reply.sent ? reply : reply.send(answer);
+      const answer = guard.handler(request, reply, decision);
+      // As with routes: one that is not async and returns nothing sends by itself.
+      if (answer === undefined) return reply;
+      const payload = await answer;
+      return reply.sent ? reply : reply.send(payload);
     });
   }) satisfies FastifyPluginAsync<FastifyRateLimitOptions>,
   { name: '@sluice/fastify', fastify: '5.x' },

@@ -16,4 +16,4 @@ export type {
   ReadyLimiter,
   SeveralPolicies,
 } from './options.js';
-export { createRouteGuards, type RouteGuards } from './routes.js';
+export { createRouteGuards, type Route, type RouteGuards } from './routes.js';

@@ -82,6 +82,9 @@ const KNOWN = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
 /** Options that say what the policy is; a route's own choice of one of these kinds replaces the other kinds. */
 const KINDS: readonly (readonly string[])[] = [POLICY_OPTIONS, ['policies'], ['limiter']];
 
+/** What a limiter that exists already has chosen for itself. */
+const CHOSEN = ['name', 'store'];
+
 /**
  * Returns the limiter that the options describe.
  *
@@ -118,10 +121,14 @@ export function limiterOf<Req, Handler>(options: LooseOptions<Req, Handler>): Li
  */
 export function mergeOptions<Options extends object>(general: Options, special: Partial<Options>): Options {
   const merged = { ...general } as Record<string, unknown>;
-  const chosen = KINDS.find((kind) => kind.some((option) => given(special, option)));
+  // A function for a limit goes with every kind.
+  const chooses = (option: string) =>
+    given(special, option) && !(option === 'limit' && typeof optionOf(special, option) === 'function');
+  const chosen = KINDS.find((kind) => kind.some(chooses));
   if (chosen !== undefined) {
     for (const kind of KINDS) if (kind !== chosen) for (const option of kind) delete merged[option];
   }
+  if (given(special, 'limiter')) for (const option of CHOSEN) delete merged[option];
   for (const [option, value] of Object.entries(special)) if (value !== undefined) merged[option] = value;
   return merged as Options;
 }

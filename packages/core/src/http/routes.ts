@@ -4,20 +4,34 @@
  * @module
  */
 
+import { expected } from '../errors.js';
 import { MemoryStore } from '../index.js';
+import { digest } from '../key.js';
 import { createGuard, type Guard, type Host } from './guard.js';
 import { mergeOptions, type RateLimitOptions } from './options.js';
+
+/** Which requests are a route's. */
+export interface Route {
+  readonly method: string | readonly string[];
+  readonly url: string;
+  /** What else tells it from routes of the same method and URL, such as a version. */
+  readonly constraints?: object | undefined;
+}
 
 /** The guard of all routes, and those of the routes that want another. */
 export interface RouteGuards<Req, Handler> {
   readonly general: Guard<Req, Handler>;
   /**
-   * Returns a guard with `own` options where given and the general ones elsewhere, and with a quota of its own.
+   * Returns the guard of a route, with `own` options where given and the general ones elsewhere. It has a quota of its
+   * own, which it shares with nobody but the HEAD that was added to a GET and has the same options.
    *
-   * @param route - what the route is called, such as `GET /users/:id`; its limiter is named after it.
+   * @throws ArgumentError if an option is wrong.
    */
-  of(own: Partial<RateLimitOptions<Req, Handler>>, route: string): Guard<Req, Handler>;
+  of(own: Partial<RateLimitOptions<Req, Handler>>, route: Route): Guard<Req, Handler>;
 }
+
+/** Names may have 128 characters; what does not fit is cut to this many and a digest of the whole. */
+const LONGEST_START = 100;
 
 /** Returns the guards of a plugin. Unless a store is given, one `MemoryStore` serves all of them. */
 export function createRouteGuards<Req, Handler>(
@@ -28,17 +42,33 @@ export function createRouteGuards<Req, Handler>(
   const withStore = (some: RateLimitOptions<Req, Handler>) =>
     createGuard(some?.limiter === undefined ? { ...some, store } : some, host);
   const general = withStore(options);
+  const known: { own: object; place: string; guard: Guard<Req, Handler> }[] = [];
+
   return {
     general,
-    of(own, route) {
+    of(own, { method, url, constraints }) {
+      if (typeof own !== 'object' || own === null) {
+        throw expected('ERR_SLUICE_OPTION', 'config.rateLimit', 'an object or false', own);
+      }
+      const methods = [method].flat();
+      const first = methods.includes('GET') ? 'GET' : methods[0];
+      const where = [url, ...Object.entries(constraints ?? {}).map((entry) => entry.join('='))].join(' ');
+      const place = `${first === 'HEAD' ? 'GET' : first} ${where}`;
+      const same = known.find((route) => route.own === own && route.place === place);
+      if (same !== undefined) return same.guard;
+
+      const name = nameOf(general.limiter.name, `${first} ${where}`);
       const merged = mergeOptions(options, own);
-      const name = own.name ?? `${general.limiter.name}-${encode(route)}`;
-      return withStore(merged.limiter === undefined ? { ...merged, name } : merged);
+      const guard = withStore(merged.limiter === undefined ? { ...merged, name: own.name ?? name } : merged);
+      known.push({ own, place, guard });
+      return guard;
     },
   };
 }
 
-/** What may not stand in a name, percent-encoded, so that different routes stay different. */
-function encode(route: string): string {
-  return route.replace(/[^!#-$&-9;-[\]-z|~]/gu, (char) => encodeURIComponent(char).replace(':', '%3A'));
+/** A limiter's name that no other route has: what may not stand in it is percent-encoded. */
+function nameOf(general: string, route: string): string {
+  const encoded = route.replace(/[^!#-$&-9;-[\]-z|~]/gu, encodeURIComponent);
+  const name = `${general}-${encoded}`;
+  return name.length <= 128 ? name : name.slice(0, LONGEST_START) + digest(name);
 }
