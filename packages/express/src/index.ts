@@ -6,7 +6,7 @@
 
 import type { Decision } from '@sluice/core';
 import { createGuard, type Host, type RateLimitOptions, type Verdict } from '@sluice/core/http';
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { NextFunction, Request, Response } from 'express';
 
 export { byHeader } from '@sluice/core/http';
 
@@ -30,6 +30,13 @@ export type DenialHandler = (
 /** The options of {@link rateLimit}. */
 export type ExpressRateLimitOptions = RateLimitOptions<Request, DenialHandler>;
 
+/** Middleware for requests of any type: what `request.params` holds is left to the route. */
+export type RateLimitMiddleware = <P, ResBody, ReqBody, Query, Locals extends Record<string, unknown>>(
+  request: Request<P, ResBody, ReqBody, Query, Locals>,
+  response: Response<ResBody, Locals>,
+  next: NextFunction,
+) => void;
+
 const host: Host<Request> = {
   raw: (request) => request,
   address: (request) => request.ip,
@@ -49,19 +56,22 @@ const host: Host<Request> = {
  * const app = express();
  * app.use(rateLimit({ limit: 100, window: '1m' }));
  */
-export function rateLimit(options: ExpressRateLimitOptions): RequestHandler {
+export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware {
   const guard = createGuard(options, host);
 
-  return function limitRate(request, response, next) {
+  return limitRate as RateLimitMiddleware;
+
+  function limitRate(request: Request, response: Response, next: NextFunction): void {
     let verdict: ReturnType<typeof guard.check>;
     try {
       verdict = guard.check(request);
     } catch (error) {
-      return next(error);
+      next(error);
+      return;
     }
     if ('then' in verdict) verdict.then((settled) => answer(settled, request, response, next), next);
     else answer(verdict, request, response, next);
-  };
+  }
 
   function answer(verdict: Verdict, request: Request, response: Response, next: NextFunction): void {
     // Something else may have answered while the store was asked.
@@ -79,7 +89,7 @@ export function rateLimit(options: ExpressRateLimitOptions): RequestHandler {
   }
 }
 
-/** Whatever goes wrong in the handler goes to `next`. */
+/** Whatever goes wrong in the handler goes to `next`, and is no 429 unless it says so itself. */
 async function call(
   handler: DenialHandler,
   ...args: [request: Request, response: Response, decision: Decision, next: NextFunction]
@@ -87,6 +97,7 @@ async function call(
   try {
     await handler(...args);
   } catch (error) {
+    if (!args[1].headersSent) args[1].statusCode = 500;
     args[3](error);
   }
 }

@@ -5,7 +5,7 @@
  */
 
 import type { Decision } from '@sluice/core';
-import { createGuard, type Host, type RateLimitOptions } from '@sluice/core/http';
+import { createGuard, type Header, type Host, type RateLimitOptions } from '@sluice/core/http';
 import type { Context, Middleware } from 'koa';
 
 export { byHeader } from '@sluice/core/http';
@@ -40,11 +40,25 @@ export function rateLimit(options: KoaRateLimitOptions): Middleware {
 
   return async function limitRate(context, next) {
     const { decision, headers, denial } = await guard.check(context);
+    // Something else may have answered while the store was asked.
+    if (context.headerSent) return;
     if (decision !== undefined) context.state.rateLimit = decision;
     for (const [name, value] of headers) context.set(name, value);
-    if (denial === undefined || decision === undefined) return next();
-    context.status = denial.status;
-    if (guard.handler !== undefined) return guard.handler(context, decision);
-    context.body = denial.body;
+    try {
+      if (denial === undefined || decision === undefined) return await next();
+      context.status = denial.status;
+      if (guard.handler !== undefined) return await guard.handler(context, decision);
+      context.body = denial.body;
+    } catch (error) {
+      keepHeaders(error, headers);
+      throw error;
+    }
   };
+}
+
+/** Koa takes all headers off the response to an error, and puts on those that the error has. */
+function keepHeaders(error: unknown, headers: readonly Header[]): void {
+  if (typeof error !== 'object' || error === null || !Object.isExtensible(error)) return;
+  const own = (error as { headers?: object }).headers;
+  Object.assign(error, { headers: { ...own, ...Object.fromEntries(headers) } });
 }

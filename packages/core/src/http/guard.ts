@@ -6,7 +6,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { expected } from '../errors.js';
+import { expected, show } from '../errors.js';
 import type { Limiter, RequestOptions } from '../limiter.js';
 import { parseLimit } from '../policy.js';
 import type { Decision } from '../types.js';
@@ -51,14 +51,21 @@ export interface Guard<Req, Handler = unknown> {
   readonly limiter: Limiter;
   /** The user's own answer to a denied request, if there is one. */
   readonly handler: Handler | undefined;
-  /** @throws whatever the user's functions throw, and StoreError; nothing is charged then. */
+  /** @throws whatever the user's functions throw, if it is an error, and StoreError; nothing is charged then. */
   check(request: Req): Awaitable<Verdict>;
 }
 
 const PASS: Verdict = { headers: [] };
 
-/** Per limiter and request: which guards charged which keys. */
-const charges = new WeakMap<Limiter, WeakMap<IncomingMessage, [guard: object, key: string][]>>();
+/** What became of a request so far. */
+interface Trail {
+  readonly charges: { readonly guard: object; readonly limiter: Limiter; readonly key: string }[];
+  /** What its headers tell of, and the policy that legacy headers show. */
+  readonly items: HeaderItem[];
+  binding: HeaderItem | undefined;
+}
+
+const trails = new WeakMap<IncomingMessage, Trail>();
 
 /**
  * Returns a guard for the requests of one framework.
@@ -79,53 +86,56 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   readonly #host: Host<Req>;
   readonly #formats: readonly HeaderFormat[];
   readonly #names: readonly string[];
-  readonly #charged: WeakMap<IncomingMessage, [guard: object, key: string][]>;
 
   constructor(options: LooseOptions<Req, Handler>, host: Host<Req>) {
+    this.#formats = parseFormats(options?.headers);
+    // Last of all checks, as a limiter takes its name.
     this.limiter = limiterOf(options);
-    this.handler = options.handler;
+    this.handler = options.handler && withErrors(options.handler);
     this.#options = options;
     this.#host = host;
-    this.#formats = parseFormats(options.headers);
     this.#names = headerNames(this.limiter);
-    this.#charged = charges.get(this.limiter) ?? new WeakMap();
-    charges.set(this.limiter, this.#charged);
   }
 
-  check(request: Req): Awaitable<Verdict> {
-    const charged = this.#charged.get(this.#host.raw(request));
-    if (charged?.some(([guard]) => guard === this)) return PASS;
+  readonly check: (request: Req) => Awaitable<Verdict> = withErrors((request: Req) => {
+    const trail = this.#trailOf(request);
+    if (trail.charges.some(({ guard }) => guard === this)) return PASS;
     const { skip } = this.#options;
-    if (skip === undefined) return this.#judge(request);
-    return then(skip(request), (skipped) => (skipped ? PASS : this.#judge(request)));
-  }
+    if (skip === undefined) return this.#judge(request, trail);
+    return then(skip(request), (skipped) => (skipped ? PASS : this.#judge(request, trail)));
+  });
 
-  #judge(request: Req): Awaitable<Verdict> {
-    const { cost = 1, limit } = this.#options;
+  #judge(request: Req, trail: Trail): Awaitable<Verdict> {
+    const { cost = 1, limit, limiter, policies } = this.#options;
     return then(this.#keyOf(request), (key) => {
-      if (!this.#claim(request, key)) return PASS;
+      if (trail.charges.some((charge) => charge.limiter === this.limiter && charge.key === key)) return PASS;
       return then(typeof cost === 'function' ? cost(request) : cost, (units) => {
-        if (typeof limit !== 'function') return this.#consume(key, { cost: units });
-        return then(limit(request), (own) => this.#consume(key, { cost: units, limit: checkLimit(own) }));
+        checkCost(units);
+        if (typeof limit !== 'function') return this.#consume(key, { cost: units }, trail);
+        return then(limit(request), (own) => {
+          checkLimit(own, (limiter ?? policies) !== undefined);
+          return this.#consume(key, { cost: units, limit: own }, trail);
+        });
       });
     });
   }
 
-  #consume(key: string, options: RequestOptions): Awaitable<Verdict> {
+  #consume(key: string, options: RequestOptions, trail: Trail): Awaitable<Verdict> {
     return then(this.limiter.consume(key, options), (decision) => {
-      const verdict = this.#verdictOf(decision);
+      trail.charges.push({ guard: this, limiter: this.limiter, key });
+      const verdict = this.#verdictOf(decision, trail);
       return decision.delayMs === 0 ? verdict : sleep(decision.delayMs).then(() => verdict);
     });
   }
 
-  /** Whether this limiter has not charged the request under this key yet. */
-  #claim(request: Req, key: string): boolean {
+  #trailOf(request: Req): Trail {
     const raw = this.#host.raw(request);
-    const charged = this.#charged.get(raw);
-    if (charged === undefined) this.#charged.set(raw, [[this, key]]);
-    else if (charged.some(([, other]) => other === key)) return false;
-    else charged.push([this, key]);
-    return true;
+    let trail = trails.get(raw);
+    if (trail === undefined) {
+      trail = { charges: [], items: [], binding: undefined };
+      trails.set(raw, trail);
+    }
+    return trail;
   }
 
   #keyOf(request: Req): Awaitable<string> {
@@ -149,31 +159,42 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     );
   }
 
-  #verdictOf(decision: Decision): Verdict {
-    const items: HeaderItem[] = [];
+  #verdictOf(decision: Decision, trail: Trail): Verdict {
+    const headers = this.#formats.length === 0 ? [] : this.#tell(decision, trail);
+    if (decision.allowed) return { decision, headers };
+
+    headers.push(['Cache-Control', 'no-store']);
+    if (this.handler === undefined) headers.push(['Content-Type', PROBLEM_TYPE]);
+    const { retryAfterMs } = decision;
+    if (retryAfterMs !== Infinity)
+      headers.push(['Retry-After', String(Math.max(1, secondsOf(retryAfterMs)))]);
+    const violated = this.#names.filter((_, i) => !decision.policies[i].allowed);
+    return { decision, headers, denial: { status: 429, body: problemBody(violated, retryAfterMs) } };
+  }
+
+  /** Headers that tell of this decision and of those that other limiters made on the request before. */
+  #tell(decision: Decision, trail: Trail): Header[] {
     let binding: HeaderItem | undefined;
     decision.policies.forEach((policy, i) => {
       if (policy.limit === Infinity) return;
-      const denies = policy.retryAfterMs > 0 && policy.retryAfterMs !== Infinity;
+      const denies = !policy.allowed && policy.retryAfterMs !== Infinity;
       const item = {
         ...policy,
         name: this.#names[i],
         timeMs: denies ? policy.retryAfterMs : policy.resetMs,
         denies,
       };
-      items.push(item);
+      trail.items.push(item);
       if (policy.name === decision.policy) binding = item;
     });
+    if (binding === undefined) return [];
+    // Who denies speaks; else the one with the least left.
+    const before = trail.binding;
+    if (before === undefined || !decision.allowed || binding.remaining < before.remaining) {
+      trail.binding = binding;
+    }
     const now = this.limiter.clock?.now() ?? Date.now();
-    const headers = formatHeaders(this.#formats, items, binding ?? items[0], now);
-    if (decision.allowed) return { decision, headers };
-
-    headers.push(['Cache-Control', 'no-store'], ['Content-Type', PROBLEM_TYPE]);
-    const { retryAfterMs } = decision;
-    if (retryAfterMs !== Infinity)
-      headers.push(['Retry-After', String(Math.max(1, secondsOf(retryAfterMs)))]);
-    const violated = this.#names.filter((_, i) => !decision.policies[i].allowed);
-    return { decision, headers, denial: { status: 429, body: problemBody(violated, retryAfterMs) } };
+    return formatHeaders(this.#formats, trail.items, trail.binding, now);
   }
 }
 
@@ -183,9 +204,36 @@ function headerNames({ name, policies }: Limiter): readonly string[] {
   return policies.map((policy) => (name === 'default' ? policy.name : `${name}-${policy.name}`));
 }
 
-function checkLimit<T>(limit: T): T {
-  if (typeof limit !== 'object' || limit === null) parseLimit(limit, 'limit', 'ERR_SLUICE_ARGUMENT');
-  return limit;
+/** Names are the limiter's to check, but if its only policy has no limit to fall back on, there must be some. */
+function checkLimit(limit: unknown, fallback: boolean): void {
+  const named = typeof limit === 'object' && limit !== null && !Array.isArray(limit);
+  if (!named || !(fallback || Object.keys(limit).length > 0))
+    parseLimit(limit, 'limit', 'ERR_SLUICE_ARGUMENT');
+}
+
+function checkCost(cost: unknown): void {
+  if (typeof cost !== 'number')
+    throw expected('ERR_SLUICE_ARGUMENT', 'cost', 'an integer from 0 to 2^53 - 1', cost);
+}
+
+/**
+ * Returns `work`, but that it throws and rejects with nothing but errors: frameworks take other values for the wish to
+ * go on, and a request that goes on is not limited.
+ */
+function withErrors<Work>(work: Work): Work {
+  const fail = (thrown: unknown): never => {
+    if (typeof thrown === 'object' && thrown !== null) throw thrown;
+    throw new Error(`A function among the options of rateLimit threw ${show(thrown)}, which is no error.`);
+  };
+  const safe = (...args: unknown[]) => {
+    try {
+      const result = (work as (...args: unknown[]) => unknown)(...args);
+      return isThenable(result) ? Promise.resolve(result).catch(fail) : result;
+    } catch (thrown) {
+      return fail(thrown);
+    }
+  };
+  return safe as Work;
 }
 
 const connections = new WeakMap<object, string>();
@@ -214,8 +262,11 @@ function keyOfConnection(socket: object): string {
 
 /** `next(value)`, at once unless the value is yet to come. */
 function then<T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> {
-  if (typeof (value as PromiseLike<T> | null | undefined)?.then !== 'function') return next(value as T);
-  return Promise.resolve(value).then(next);
+  return isThenable(value) ? Promise.resolve(value).then(next) : next(value);
+}
+
+function isThenable<T>(value: Awaitable<T>): value is PromiseLike<T> {
+  return typeof (value as PromiseLike<T> | null | undefined)?.then === 'function';
 }
 
 /** Timers cannot be set for longer. */
