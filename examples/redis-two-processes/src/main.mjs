@@ -9,7 +9,13 @@ import { openRedis } from './redis.mjs';
 const LIMIT = 10;
 const REQUESTS = 30;
 
-const redis = await openRedis();
+const redis = await openRedis().catch(() => {
+  console.error(
+    'Install redis-server so that it is on the PATH, or give the address of a Redis as REDIS_URL.',
+  );
+  process.exit(1);
+});
+console.log(`Redis is at ${redis.url}`);
 // A name of its own for every run, so that a Redis that is kept has not seen it yet.
 const env = { ...process.env, REDIS_URL: redis.url, LIMITER: `demo-${randomUUID()}`, LIMIT: String(LIMIT) };
 const servers = ['A', 'B'].map((name) => ({

@@ -4,18 +4,19 @@ import { createServer } from 'node:net';
 
 /** Returns the Redis of REDIS_URL, or starts one that keeps nothing and goes when it is told to. */
 export async function openRedis() {
-  if (process.env.REDIS_URL) return { url: process.env.REDIS_URL, close() {} };
+  const { REDIS_URL } = process.env;
+  if (REDIS_URL) return { url: REDIS_URL, close() {} };
   const port = await freePort();
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-  const server = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  server.once('error', () => {
-    console.error(
-      'There is no redis-server on the PATH. Install it, or give the URL of a Redis as REDIS_URL.',
-    );
-    process.exit(1);
-  });
+  const server = await start('redis-server', port).catch(() => start('valkey-server', port));
   for await (const chunk of server.stdout) if (String(chunk).includes('Ready to accept')) break;
   return { url: `redis://127.0.0.1:${port}`, close: () => server.kill() };
+}
+
+async function start(program, port) {
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+  const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(server, 'spawn');
+  return server;
 }
 
 async function freePort() {

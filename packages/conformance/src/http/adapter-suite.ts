@@ -1,0 +1,46 @@
+/**
+ * What every adapter must do, seen from the other end of the line: it knows no framework.
+ *
+ * @module
+ */
+
+import { once } from 'node:events';
+import { clients } from './clients.js';
+import type { Adapter, RunningDemo, Start } from './demo.js';
+import { denials } from './denials.js';
+import { accidents, construction, manyRequests, onRedis, severalLimiters } from './flow.js';
+import { functions } from './functions.js';
+
+/** Declares the tests of one framework. */
+export function adapterSuite({ name, start }: Adapter): void {
+  describe(`rateLimit on ${name}`, () => {
+    const running: RunningDemo[] = [];
+
+    const tracked: Start = async (demo) => {
+      const app = await start(demo);
+      running.push(app);
+      return app;
+    };
+
+    afterEach(async () => {
+      await Promise.all(running.splice(0).map(({ server }) => close(server)));
+    });
+
+    describe('tells', () => denials(tracked));
+    describe('asks the user’s functions', () => functions(tracked));
+    describe('knows who is asking', () => clients(tracked));
+    describe('stands many requests', () => manyRequests(tracked));
+    describe('stands beside others', () => severalLimiters(tracked));
+    describe('stands accidents', () => accidents(tracked));
+    describe('on Redis', () => onRedis(tracked));
+    describe('at construction', () => construction(tracked));
+  });
+}
+
+async function close(server: RunningDemo['server']): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}

@@ -1,0 +1,56 @@
+/**
+ * What a framework brings along so that the adapter suite can talk to it.
+ *
+ * @module
+ */
+
+import type { IncomingHttpHeaders, Server } from 'node:http';
+import type { Decision } from '@sluice/core';
+import type { Awaitable, RateLimitOptions } from '@sluice/core/http';
+
+/** What the requests of all frameworks have in common. */
+export interface AnyRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly method: string;
+  readonly url: string;
+}
+
+/** A handler of the suite: what it returns is to be sent as text, what it throws is to be thrown. */
+export type AnyHandler = (decision: Decision) => Awaitable<string>;
+
+/** The options of every adapter. */
+export type AnyOptions = RateLimitOptions<AnyRequest, AnyHandler>;
+
+/** Returns a framework's own options: all but the handler, which `wrap` makes one of the framework's, are the same. */
+export function optionsFor<Options>(options: AnyOptions, wrap: (handler: AnyHandler) => unknown): Options {
+  const { handler } = options;
+  return (typeof handler === 'function' ? { ...options, handler: wrap(handler) } : options) as Options;
+}
+
+/** A server to be. It answers every request with the JSON of `{ decision }`, or fails if the request has `x-fail`. */
+export interface Demo {
+  /** One `rateLimit` each, in this order, in front of everything. The same object twice is the same middleware twice. */
+  readonly limits: readonly AnyOptions[];
+  /** Believe the `X-Forwarded-For` of a peer on this machine. */
+  readonly trustProxy?: boolean;
+  /** Called before a request is limited, with a function that answers it with a 503. */
+  readonly before?: (answer: () => void) => void;
+}
+
+/** A demo that listens on a loopback port. */
+export interface RunningDemo {
+  readonly server: Server;
+  /** How many requests got past the limits. */
+  handled(): number;
+  /** What came down the framework's error path, in the order in which it came. */
+  readonly errors: readonly unknown[];
+}
+
+/** Starts a demo; the suite closes its server. */
+export type Start = (demo: Demo) => Promise<RunningDemo>;
+
+/** One framework in one version. */
+export interface Adapter {
+  readonly name: string;
+  readonly start: Start;
+}

@@ -1,0 +1,80 @@
+/**
+ * Stores with a will of their own, for tests of what stands on them.
+ *
+ * @module
+ */
+
+import {
+  type Answer,
+  MemoryStore,
+  type ParsedPolicy,
+  type Store,
+  StoreError,
+  type Table,
+} from '@sluice/core';
+
+/** Memory behind a door: answers come later, and when the door is shut only once it is opened. */
+export class SlowStore implements Store<true> {
+  readonly async = true;
+  /** The ids that it was asked for. */
+  readonly ids: string[] = [];
+  readonly #memory = new MemoryStore();
+  #door = Promise.resolve();
+  #unlock = () => {};
+  #knock = () => {};
+
+  /** Lets no answer out until it is unlocked. */
+  shut(): void {
+    this.#door = new Promise((resolve) => {
+      this.#unlock = resolve;
+    });
+  }
+
+  unlock(): void {
+    this.#unlock();
+  }
+
+  /** Fulfilled when it is asked next. */
+  asked(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#knock = resolve;
+    });
+  }
+
+  open(name: string, policies: readonly ParsedPolicy[]): Table<true> {
+    const table = this.#memory.open(name, policies);
+    return {
+      decide: async (...args) => {
+        this.ids.push(args[0]);
+        this.#knock();
+        await this.#door;
+        return Array.from(table.decide(...args));
+      },
+      refund: async (...args) => table.refund(...args),
+      reset: async (...args) => table.reset(...args),
+      close: () => table.close(),
+    };
+  }
+}
+
+/** A store that cannot be reached while it is `down`. */
+export class BrokenStore implements Store<true> {
+  readonly async = true;
+  readonly error: StoreError = new StoreError('ERR_SLUICE_STORE', 'Redis did not answer: it is down.');
+  down = true;
+  readonly #memory = new MemoryStore();
+
+  open(name: string, policies: readonly ParsedPolicy[]): Table<true> {
+    const table = this.#memory.open(name, policies);
+    const guarded = async <T>(work: () => T): Promise<T> => {
+      if (this.down) throw this.error;
+      return work();
+    };
+    return {
+      decide: (...args) => guarded<Answer>(() => Array.from(table.decide(...args))),
+      refund: (...args) => guarded(() => table.refund(...args)),
+      reset: (...args) => guarded(() => table.reset(...args)),
+      close: () => table.close(),
+    };
+  }
+}

@@ -1,0 +1,253 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLimiter, MemoryStore, manualClock, type Policy } from '../index.js';
+import { createGuard, createRouteGuards, type Guard, type Host, type RateLimitOptions } from './index.js';
+
+type Handler = () => unknown;
+type Options = RateLimitOptions<IncomingMessage, Handler>;
+
+const host: Host<IncomingMessage> = {
+  raw: (request) => request,
+  address: (request) => request.socket.remoteAddress,
+};
+const guardOf = (options: Options) => createGuard(options, host);
+
+/** A request of which guards read nothing but where it comes from. */
+const from = (remoteAddress?: string) => ({ headers: {}, socket: { remoteAddress } }) as IncomingMessage;
+
+const headersOf = async (guard: Guard<IncomingMessage, Handler>, request: IncomingMessage) =>
+  Object.fromEntries((await guard.check(request)).headers);
+
+/** 2.5 s into a window of 10 s. */
+const NOW = 1_796_055_362_500;
+const tenSeconds = (limit: number): Policy => ({ algorithm: 'fixed-window', limit, window: '10s' });
+const hour = { limit: 3, window: '1h' } as const;
+
+describe('a guard', () => {
+  it('answers at once where nothing has to be waited for', async () => {
+    const asynchronous: Partial<Options>[] = [
+      { key: async () => 'k' },
+      { cost: async () => 1 },
+      { skip: async () => false },
+      { limit: async () => 3 },
+    ];
+    const synchronous: Partial<Options>[] = [
+      {},
+      { key: () => 'k' },
+      { cost: () => 1 },
+      { skip: () => false },
+      { limit: () => 3 },
+    ];
+    for (const options of synchronous) {
+      const verdict = guardOf({ ...hour, ...options } as Options).check(from('192.0.2.1'));
+      expect(verdict).not.toBeInstanceOf(Promise);
+      expect(verdict).toMatchObject({ decision: { allowed: true, remaining: 2 } });
+    }
+    for (const options of asynchronous) {
+      const verdict = guardOf({ ...hour, ...options } as Options).check(from('192.0.2.1'));
+      expect(verdict).toBeInstanceOf(Promise);
+      expect(await verdict).toMatchObject({ decision: { allowed: true, remaining: 2 } });
+    }
+  });
+
+  it('asks a request again that failed before it was charged', async () => {
+    let broken = true;
+    const limit = () => {
+      if (broken) throw new Error('no database');
+      return 1;
+    };
+    const guard = guardOf({ limit, window: '1h' });
+    const requests = [from('192.0.2.1'), from('192.0.2.1')];
+    for (const request of requests) expect(() => guard.check(request)).toThrow('no database');
+    broken = false;
+    // The same requests, come back by way of an error handler that goes on.
+    expect(await guard.check(requests[0])).toMatchObject({ decision: { allowed: true } });
+    expect(await guard.check(requests[1])).toMatchObject({ denial: { status: 429 } });
+    // And charged but once.
+    expect(await guard.check(requests[0])).toEqual({ headers: [] });
+  });
+
+  it('lets go on who was skipped the first time, and asks the second time', async () => {
+    const request = from('192.0.2.1');
+    let skipped = true;
+    const guard = guardOf({ limit: 0, window: '1h', skip: () => skipped });
+    expect(await guard.check(request)).toEqual({ headers: [] });
+    skipped = false;
+    expect(await guard.check(request)).toMatchObject({ denial: { status: 429 } });
+  });
+
+  it('names what it tells of after the limiter, and after the policy where there are several', async () => {
+    const one: Policy = { ...tenSeconds(5) };
+    const named: Policy = { ...one, name: 'burst' };
+    for (const [name, policies, names] of [
+      ['default', [one], ['default']],
+      ['default', [named], ['burst']],
+      ['api', [one], ['api']],
+      ['api', [named], ['api']],
+      ['default', [one, named], ['default', 'burst']],
+      ['api', [one, named], ['api-default', 'api-burst']],
+      ['api', [one, one], ['api-default', 'api-2']],
+    ] as const) {
+      const guard = guardOf({ name, policies, headers: 'draft-8' });
+      const { 'RateLimit-Policy': told } = await headersOf(guard, from('192.0.2.1'));
+      expect(told).toBe(names.map((name) => `"${name}";q=5;w=10`).join(', '));
+    }
+  });
+});
+
+describe('several guards on one request', () => {
+  const clock = manualClock(NOW);
+  const standing = (name: string, limit: number, window: '10s' | '1d') =>
+    createLimiter({ name, policies: [{ algorithm: 'fixed-window', limit, window }], clock });
+
+  it('tell of all limiters that were asked, and of the one nearest to its end', async () => {
+    const headers = ['legacy', 'draft-8'] as const;
+    const outer = guardOf({ limiter: standing('outer', 9, '1d'), headers });
+    const inner = guardOf({ limiter: standing('inner', 2, '10s'), headers });
+    const request = from('192.0.2.1');
+    expect(await headersOf(outer, request)).toEqual({
+      'X-RateLimit-Limit': '9',
+      'X-RateLimit-Remaining': '8',
+      'X-RateLimit-Reset': '1796083200',
+      'RateLimit-Policy': '"outer";q=9;w=86400',
+      RateLimit: '"outer";r=8;t=27838',
+    });
+    const both = {
+      'X-RateLimit-Limit': '2',
+      'X-RateLimit-Remaining': '1',
+      'X-RateLimit-Reset': '1796055370',
+      'RateLimit-Policy': '"outer";q=9;w=86400, "inner";q=2;w=10',
+      RateLimit: '"outer";r=8;t=27838, "inner";r=1;t=8',
+    };
+    expect(await headersOf(inner, request)).toEqual(both);
+
+    // The other way round, the nearest was asked first.
+    const again = from('192.0.2.2');
+    await inner.check(again);
+    expect(await headersOf(outer, again)).toMatchObject({
+      'X-RateLimit-Limit': '2',
+      RateLimit: '"inner";r=1;t=8, "outer";r=8;t=27838',
+    });
+  });
+
+  it('tell of the limiter that denies, though another has less left', async () => {
+    const outer = guardOf({ limiter: standing('outer', 1, '1d') });
+    const inner = guardOf({ limiter: standing('inner', 4, '10s'), cost: 5 });
+    const request = from('192.0.2.1');
+    expect(await headersOf(outer, request)).toMatchObject({ 'X-RateLimit-Remaining': '0' });
+    expect(await headersOf(inner, request)).toMatchObject({
+      'X-RateLimit-Limit': '4',
+      'X-RateLimit-Remaining': '4',
+    });
+  });
+
+  it('tell nothing of one whose headers are off', async () => {
+    const quiet = guardOf({ limiter: standing('quiet', 1, '10s'), headers: false });
+    const loud = guardOf({ limiter: standing('loud', 5, '10s'), headers: ['legacy', 'draft-8'] });
+    const request = from('192.0.2.1');
+    expect(await headersOf(quiet, request)).toEqual({});
+    expect(await headersOf(loud, request)).toMatchObject({
+      'X-RateLimit-Limit': '5',
+      RateLimit: '"loud";r=4;t=8',
+    });
+  });
+});
+
+describe('a client without an address', () => {
+  const warnings: unknown[] = [];
+  const emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation((...args) => {
+    warnings.push(args);
+  });
+  afterAll(() => emitWarning.mockRestore());
+
+  it('is limited by its connection, and there is one warning of it', async () => {
+    const guard = guardOf({ limit: 2, window: '1h' });
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-guard-'));
+    const socketPath = join(folder, 'socket');
+    const server: Server = createServer(async (request, response) => {
+      const { decision } = await guard.check(request);
+      response.end(String(decision?.allowed));
+    });
+    await once(server.listen(socketPath), 'listening');
+    const agents = [
+      new Agent({ keepAlive: true, maxSockets: 1 }),
+      new Agent({ keepAlive: true, maxSockets: 1 }),
+    ];
+    try {
+      for (const agent of agents) {
+        const seen: string[] = [];
+        for (let i = 0; i < 3; i++) {
+          const [response] = await once(request({ socketPath, agent }).end(), 'response');
+          for await (const chunk of response) seen.push(String(chunk));
+        }
+        expect(seen).toEqual(['true', 'true', 'false']);
+      }
+    } finally {
+      for (const agent of agents) agent.destroy();
+      server.close();
+      rmSync(folder, { recursive: true });
+    }
+    expect(warnings).toEqual([
+      [expect.stringMatching(/^A request has no client address; /), { code: 'SLUICE_NO_ADDRESS' }],
+    ]);
+  });
+
+  it('never shares a key with others that have none', async () => {
+    const limiter = createLimiter({ policies: [{ ...hour, limit: 1 }] });
+    const keys = new Set<string>();
+    const spied = {
+      ...limiter,
+      name: 'spied',
+      policies: limiter.policies,
+      consume: (key: string) => {
+        keys.add(key);
+        return limiter.consume(key);
+      },
+    } as unknown as typeof limiter;
+    const guard = guardOf({ limiter: spied });
+    for (const address of [undefined, '', 'unknown']) {
+      for (let i = 0; i < 3; i++) {
+        expect(await guard.check(from(address))).toMatchObject({ decision: { allowed: true } });
+      }
+    }
+    expect(keys.size).toBe(9);
+    for (const key of keys) expect(key).toMatch(/^connection:[0-9a-f]{16}-\d+$/);
+  });
+});
+
+describe('the guards of routes', () => {
+  const route = (url: string, method: string | string[] = 'GET') => ({ method, url });
+
+  it('share one store, and have a name each', () => {
+    const store = new MemoryStore();
+    const guards = createRouteGuards<IncomingMessage, Handler>({ ...hour, name: 'api', store }, host);
+    const names = [
+      guards.general,
+      guards.of({ limit: 1 }, route('/a')),
+      guards.of({ limit: 1 }, route('/a', ['POST', 'PUT'])),
+      guards.of({ limit: 1 }, route('/:id')),
+      guards.of({ limit: 1 }, { ...route('/a'), constraints: { host: /^a\./, version: '1' } }),
+      guards.of({ limit: 1, name: 'mine' }, route('/b')),
+    ].map(({ limiter }) => limiter.name);
+    expect(names).toEqual([
+      'api',
+      'api-GET%20/a',
+      'api-POST%20/a',
+      'api-GET%20/%3Aid',
+      'api-GET%20/a%20host=/^a%5C./%20version=1',
+      'mine',
+    ]);
+    expect(() => guards.of({ limit: 2 }, route('/a'))).toThrow(/^Expected `name` to be new to this store/);
+  });
+
+  it('leave the limiter of all to itself when a route brings one, whatever name and store there are', () => {
+    const general = { ...hour, name: 'api', store: new MemoryStore() };
+    const guards = createRouteGuards<IncomingMessage, Handler>(general, host);
+    const limiter = createLimiter({ policies: [hour] });
+    expect(guards.of({ limiter }, route('/a')).limiter).toBe(limiter);
+    expect(guards.general.limiter).not.toBe(limiter);
+  });
+});

@@ -1,0 +1,478 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { adapterSuite, optionsFor, type Start } from '@sluice/conformance';
+import { createLimiter, type Decision, MemoryStore } from '@sluice/core';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+} from 'fastify';
+import {
+  type DenialHandler,
+  type FastifyRateLimitOptions,
+  type RouteRateLimitOptions,
+  rateLimit,
+} from './index.js';
+
+adapterSuite({ name: 'Fastify 5', start });
+
+async function start({ limits, trustProxy = false, before }: Parameters<Start>[0]): ReturnType<Start> {
+  const app = Fastify({ trustProxy: trustProxy && 'loopback' });
+  const errors: unknown[] = [];
+  let handled = 0;
+
+  app.setErrorHandler((error, _request, reply) => {
+    errors.push(error);
+    reply.code(500).send('failed');
+  });
+  app.addHook('onRequest', (_request, reply, done) => {
+    before?.(() => reply.code(503).send('busy'));
+    done();
+  });
+  for (const options of limits) await app.register(rateLimit, fastifyOptions(options));
+  app.route({
+    method: ['GET', 'POST', 'OPTIONS'],
+    url: '/*',
+    handler: (request) => {
+      handled += 1;
+      if (request.headers['x-fail']) throw new Error('The route failed.');
+      return { decision: request.rateLimit };
+    },
+  });
+
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  return { server: app.server, errors, handled: () => handled };
+}
+
+const fastifyOptions = (options: Parameters<Start>[0]['limits'][number]) =>
+  optionsFor<FastifyRateLimitOptions>(
+    options,
+    (handler) => (_request: FastifyRequest, _reply: FastifyReply, decision: Decision) => handler(decision),
+  );
+
+describe('the plugin', () => {
+  const apps: FastifyInstance[] = [];
+  afterEach(async () => {
+    await Promise.all(apps.splice(0).map((app) => app.close()));
+  });
+
+  function create(options: FastifyServerOptions = {}): FastifyInstance {
+    const app = Fastify(options);
+    apps.push(app);
+    return app;
+  }
+
+  async function ask(
+    app: FastifyInstance,
+    path: string,
+    { method = 'GET', headers = {} }: { method?: string; headers?: Record<string, string> } = {},
+  ) {
+    if (!app.server.listening) await app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = app.server.address() as AddressInfo;
+    const sent = request({ port, host: '127.0.0.1', path, method, headers, agent: false }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    let body = '';
+    for await (const chunk of response) body += chunk;
+    return { status: response.statusCode, headers: response.headers, body };
+  }
+
+  async function statuses(app: FastifyInstance, times: number, url: string, method?: string) {
+    const all: (number | undefined)[] = [];
+    for (let i = 0; i < times; i++) all.push((await ask(app, url, method ? { method } : {})).status);
+    return all;
+  }
+
+  const one = { limit: 1, window: '1h' } as const;
+  const two = { limit: 2, window: '1h' } as const;
+  const hello = () => 'hello';
+
+  describe('on routes with a limit of their own', () => {
+    it('merges it with the limit of all, and gives it a quota of its own', async () => {
+      const app = create();
+      await app.register(rateLimit, { ...two, headers: 'draft-8', name: 'api' });
+      app.get('/', hello);
+      app.get('/login', { config: { rateLimit: { limit: 1 } } }, hello);
+      app.get('/users/:id', { config: { rateLimit: { window: '1m', headers: 'legacy' } } }, hello);
+      app.get('/named', { config: { rateLimit: { name: 'mine' } } }, hello);
+
+      expect((await ask(app, '/')).headers).toMatchObject({
+        'ratelimit-policy': '"api";q=2;w=3600',
+        ratelimit: expect.stringMatching(/^"api";r=1;t=\d+$/),
+      });
+      expect((await ask(app, '/login')).headers).toMatchObject({
+        'ratelimit-policy': '"api-GET%20/login";q=1;w=3600',
+        ratelimit: expect.stringMatching(/^"api-GET%20\/login";r=0;t=\d+$/),
+      });
+      expect((await ask(app, '/users/1')).headers).toMatchObject({
+        'x-ratelimit-limit': '2',
+        'x-ratelimit-remaining': '1',
+      });
+      expect((await ask(app, '/users/2')).headers).toMatchObject({ 'x-ratelimit-remaining': '0' });
+      expect((await ask(app, '/named')).headers['ratelimit-policy']).toBe('"mine";q=2;w=3600');
+
+      expect(await statuses(app, 1, '/login')).toEqual([429]);
+      expect(await statuses(app, 1, '/users/3')).toEqual([429]);
+      expect(await statuses(app, 2, '/')).toEqual([200, 429]);
+    });
+
+    it('takes any kind of policy in place of any other', async () => {
+      const [store, limiter] = [new MemoryStore(), createLimiter({ policies: [one] })];
+      const kinds = {
+        lone: { limit: 1, window: '1h', algorithm: 'token-bucket', burst: 1 },
+        several: {
+          policies: [
+            { name: 'hour', ...one },
+            { name: 'day', limit: 9, window: '1d' },
+          ],
+        },
+        function: { limit: () => 1 },
+        limiter: { limiter },
+      } as const;
+      const generals = {
+        lone: two,
+        'lone with a function': { limit: () => 2, window: '1h' },
+        several: { policies: [{ name: 'minute', limit: 2, window: '1m' }] },
+        limiter: { limiter: createLimiter({ policies: [two] }) },
+        store: { ...two, store, name: 'general' },
+      } as const;
+      for (const [name, general] of Object.entries(generals)) {
+        const app = create();
+        await app.register(rateLimit, { ...general, key: () => name } as FastifyRateLimitOptions);
+        for (const [kind, own] of Object.entries(kinds)) {
+          // A number for the lone policy; where there are several, by name.
+          const rateLimit =
+            name === 'several' && kind === 'function' ? { limit: () => ({ minute: 1 }) } : (own as object);
+          app.get(`/${kind}`, { config: { rateLimit } }, hello);
+        }
+        for (const kind of Object.keys(kinds)) {
+          // What a function limits on a limiter that others use is their quota, which is untouched so far.
+          expect([name, kind, await statuses(app, 2, `/${kind}`)]).toEqual([name, kind, [200, 429]]);
+        }
+      }
+    });
+
+    it('takes a handler, a key, a cost and a skip of the route', async () => {
+      const app = create();
+      await app.register(rateLimit, { ...two, key: () => 'all', handler: () => 'of all' });
+      const routes: Record<string, RouteRateLimitOptions> = {
+        '/handler': { limit: 0, handler: (_request, _reply, { limit }) => ({ limit }) },
+        '/general': { limit: 0 },
+        '/key': { limit: 1, key: (request) => request.headers['x-user'] as string },
+        '/cost': { limit: 4, cost: 3 },
+        '/skip': { limit: 0, skip: () => true },
+      };
+      for (const [url, rateLimit] of Object.entries(routes)) app.get(url, { config: { rateLimit } }, hello);
+
+      const own = await ask(app, '/handler');
+      expect([own.status, JSON.parse(own.body)]).toEqual([429, { limit: 0 }]);
+      expect(own.headers['content-type']).toMatch(/^application\/json/);
+      const general = await ask(app, '/general');
+      expect([general.status, general.body]).toEqual([429, 'of all']);
+      for (const user of ['a', 'b']) {
+        const seen = [];
+        for (let i = 0; i < 2; i++)
+          seen.push((await ask(app, '/key', { headers: { 'x-user': user } })).status);
+        expect(seen).toEqual([200, 429]);
+      }
+      expect(await statuses(app, 2, '/cost')).toEqual([200, 429]);
+      expect(await statuses(app, 2, '/skip')).toEqual([200, 200]);
+    });
+
+    it('leaves a route alone that says false', async () => {
+      const app = create();
+      await app.register(rateLimit, one);
+      app.get('/', hello);
+      app.get('/health', { config: { rateLimit: false } }, (request) => ({ decision: request.rateLimit }));
+      const free = await ask(app, '/health');
+      expect(JSON.parse(free.body)).toEqual({ decision: null });
+      expect(Object.keys(free.headers).filter((name) => name.includes('ratelimit'))).toEqual([]);
+      expect(await statuses(app, 3, '/health')).toEqual([200, 200, 200]);
+      expect(await statuses(app, 2, '/')).toEqual([200, 429]);
+    });
+
+    it('keeps the quotas of routes apart that share one object', async () => {
+      const app = create();
+      await app.register(rateLimit, two);
+      const config = { rateLimit: { limit: 1 } };
+      app.get('/a', { config }, hello);
+      app.get('/b', { config }, hello);
+      app.post('/a', { config }, hello);
+      expect(await statuses(app, 2, '/a')).toEqual([200, 429]);
+      expect(await statuses(app, 2, '/b')).toEqual([200, 429]);
+      expect(await statuses(app, 2, '/a', 'POST')).toEqual([200, 429]);
+      expect(config).toEqual({ rateLimit: { limit: 1 } });
+    });
+
+    it('keeps the quotas of versions of a route apart', async () => {
+      const app = create();
+      await app.register(rateLimit, two);
+      const get = (version: string, limit: number) =>
+        app.get('/', { constraints: { version }, config: { rateLimit: { limit } } }, hello);
+      get('1.0.0', 1);
+      get('2.0.0', 3);
+      const seen = async (version: string) => {
+        const { headers } = await ask(app, '/', { headers: { 'accept-version': version } });
+        return [headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']];
+      };
+      expect(await seen('1.0.0')).toEqual(['1', '0']);
+      expect(await seen('2.0.0')).toEqual(['3', '2']);
+    });
+
+    it('counts a GET and the HEAD that Fastify adds to it as one route', async () => {
+      const app = create();
+      await app.register(rateLimit, { limit: 9, window: '1h' });
+      const config = { rateLimit: { limit: 2 } };
+      app.get('/get', { config }, hello);
+      app.route({ method: ['GET', 'POST'], url: '/both', config, handler: hello });
+      for (const url of ['/get', '/both']) {
+        const head = await ask(app, url, { method: 'HEAD' });
+        expect([url, head.status, head.headers['x-ratelimit-remaining']]).toEqual([url, 200, '1']);
+        const get = await ask(app, url, { method: 'GET' });
+        expect([url, get.status, get.headers['x-ratelimit-remaining']]).toEqual([url, 200, '0']);
+        expect(await statuses(app, 1, url, 'HEAD')).toEqual([429]);
+        expect(await statuses(app, 1, url)).toEqual([429]);
+      }
+      expect(await statuses(app, 1, '/both', 'POST')).toEqual([429]);
+    });
+
+    it('keeps the limit of a HEAD that was written out', async () => {
+      const app = create();
+      await app.register(rateLimit, { limit: 9, window: '1h' });
+      app.head('/', { config: { rateLimit: { limit: 1 } } }, hello);
+      app.get('/', { config: { rateLimit: { limit: 2 } } }, hello);
+      expect((await ask(app, '/', { method: 'HEAD' })).headers['x-ratelimit-limit']).toBe('1');
+      expect((await ask(app, '/')).headers['x-ratelimit-limit']).toBe('2');
+    });
+
+    it('gives a name to every route, however long or odd', async () => {
+      const app = create();
+      const store = new MemoryStore();
+      await app.register(rateLimit, { ...two, store, headers: 'draft-8' });
+      const odd = [
+        '/a:b',
+        '/%61',
+        '/ä',
+        '/{x}',
+        '/"',
+        '/\\',
+        `/${'long'.repeat(40)}/1`,
+        `/${'long'.repeat(40)}/2`,
+      ];
+      for (const url of odd) app.get(url.replace(':', '::'), { config: { rateLimit: { limit: 1 } } }, hello);
+      const names = new Set<string>();
+      for (const url of odd) {
+        const { status, headers } = await ask(app, encodeURI(url));
+        const [, name] =
+          /^"([ !#-9;-[\]-z|~]{1,128})";q=1;w=3600$/.exec(String(headers['ratelimit-policy'])) ?? [];
+        expect([url, status, typeof name]).toEqual([url, 200, 'string']);
+        names.add(name);
+      }
+      expect(names.size).toBe(odd.length);
+    });
+
+    it('limits a route that was there before the plugin, by its own limit as well', async () => {
+      const app = create();
+      app.get('/before', hello);
+      app.get('/own', { config: { rateLimit: { limit: 1 } } }, hello);
+      app.get('/free', { config: { rateLimit: false } }, hello);
+      // Not awaited: Fastify runs it when all is there.
+      app.register(rateLimit, two);
+      app.get('/after', { config: { rateLimit: { limit: 1 } } }, hello);
+      expect(await statuses(app, 3, '/before')).toEqual([200, 200, 429]);
+      expect(await statuses(app, 1, '/own', 'HEAD')).toEqual([200]);
+      expect(await statuses(app, 1, '/own')).toEqual([429]);
+      expect(await statuses(app, 2, '/after')).toEqual([200, 429]);
+      expect(await statuses(app, 3, '/free')).toEqual([200, 200, 200]);
+    });
+
+    it('refuses wrong options where the route is added', async () => {
+      const app = create();
+      await app.register(rateLimit, two);
+      const add = (rateLimit: unknown) => () =>
+        app.get('/', { config: { rateLimit: rateLimit as RouteRateLimitOptions } }, hello);
+      expect(add({ limit: '5' })).toThrow('Expected `limit` to be an integer >= 0 or Infinity, got "5".');
+      expect(add({ max: 5 })).toThrow(/^Expected the options of rateLimit to be among .+, got `max`\.$/);
+      expect(add(true)).toThrow('Expected `config.rateLimit` to be an object or false, got true.');
+      expect(add(null)).toThrow('Expected `config.rateLimit` to be an object or false, got null.');
+      expect(add(5)).toThrow('Expected `config.rateLimit` to be an object or false, got 5.');
+    });
+  });
+
+  describe('where it is registered', () => {
+    it('limits a child, not its parent or siblings, if it is registered there', async () => {
+      const app = create();
+      app.register(async (child) => {
+        await child.register(rateLimit, one);
+        child.get('/limited', hello);
+        child.register(async (grandchild) => {
+          grandchild.get('/inner', hello);
+        });
+      });
+      app.register(async (sibling) => {
+        sibling.get('/sibling', (request) => ({ decision: request.rateLimit ?? null }));
+      });
+      app.get('/parent', { config: { rateLimit: { limit: 0 } } }, hello);
+      expect(await statuses(app, 2, '/limited')).toEqual([200, 429]);
+      expect(await statuses(app, 1, '/inner')).toEqual([429]);
+      expect(await statuses(app, 3, '/sibling')).toEqual([200, 200, 200]);
+      expect(await statuses(app, 3, '/parent')).toEqual([200, 200, 200]);
+      expect(await statuses(app, 2, '/nowhere')).toEqual([404, 404]);
+    });
+
+    it('limits children, if it is registered on the root', async () => {
+      const app = create();
+      await app.register(rateLimit, two);
+      app.register(
+        async (child) => {
+          child.get('/', hello);
+          child.get('/own', { config: { rateLimit: { limit: 1 } } }, hello);
+        },
+        { prefix: '/child' },
+      );
+      expect(await statuses(app, 2, '/child/own')).toEqual([200, 429]);
+      expect(await statuses(app, 1, '/child')).toEqual([200]);
+      expect(await statuses(app, 1, '/child/')).toEqual([200]);
+      expect(await statuses(app, 1, '/child')).toEqual([429]);
+    });
+
+    it('asks the limiters of the root and of the child, each once', async () => {
+      const app = create();
+      await app.register(rateLimit, { limit: 3, window: '1h' });
+      app.register(async (child) => {
+        await child.register(rateLimit, one);
+        child.get('/child', hello);
+      });
+      app.get('/root', hello);
+      expect(await statuses(app, 2, '/child')).toEqual([200, 429]);
+      expect(await statuses(app, 2, '/root')).toEqual([200, 429]);
+    });
+
+    it('limits what is not found, by the default answer and by one of your own', async () => {
+      for (const custom of [false, true]) {
+        const app = create();
+        await app.register(rateLimit, two);
+        if (custom) app.setNotFoundHandler((_request, reply) => reply.code(404).send('not here'));
+        app.register(
+          async (child) => {
+            if (custom) child.setNotFoundHandler((_request, reply) => reply.code(404).send('nor here'));
+            child.get('/', hello);
+          },
+          { prefix: '/child' },
+        );
+        const first = await ask(app, '/nowhere');
+        expect([first.status, first.headers['x-ratelimit-remaining']]).toEqual([404, '1']);
+        expect(await statuses(app, 2, '/child/nowhere')).toEqual([404, 429]);
+        expect(await statuses(app, 1, '/', 'DELETE')).toEqual([429]);
+      }
+    });
+
+    it('rejects the registration if an option is wrong', async () => {
+      const app = create();
+      await expect(app.register(rateLimit, {} as FastifyRateLimitOptions)).rejects.toMatchObject({
+        name: 'ArgumentError',
+        message: expect.stringMatching(/^Expected `(limit|window)` to be .+, got undefined\.$/),
+      });
+    });
+  });
+
+  describe('on its way to the client', () => {
+    it('lets the error handler see what goes wrong, and nothing else', async () => {
+      const app = create();
+      const seen: unknown[] = [];
+      app.setErrorHandler((error, _request, reply) => {
+        seen.push(error);
+        return reply.redirect('/sorry', 303);
+      });
+      const failure = new Error('no database');
+      const limit = (request: FastifyRequest) => (request.url === '/fails' ? Promise.reject(failure) : 1);
+      await app.register(rateLimit, { limit, window: '1h' });
+      app.get('/*', hello);
+      expect(await statuses(app, 1, '/fails')).toEqual([303]);
+      expect(seen).toEqual([failure]);
+      expect(await statuses(app, 2, '/')).toEqual([200, 429]);
+      expect(seen).toEqual([failure]);
+    });
+
+    it('fails with a 500 when a handler does, as there is nobody to say otherwise', async () => {
+      const app = create();
+      const handler = async () => {
+        throw new Error('no template');
+      };
+      await app.register(rateLimit, { ...one, limit: 0, handler });
+      app.get('/', hello);
+      const reply = await ask(app, '/');
+      expect([reply.status, JSON.parse(reply.body)]).toEqual([
+        500,
+        { statusCode: 500, error: 'Internal Server Error', message: 'no template' },
+      ]);
+      expect(reply.headers['x-ratelimit-limit']).toBe('0');
+    });
+
+    const handlers: [string, DenialHandler, number, string][] = [
+      ['returns text', () => 'text', 429, 'text'],
+      ['returns an object', async () => ({ error: 'slow down' }), 429, '{"error":"slow down"}'],
+      ['returns nothing, later', async () => {}, 429, ''],
+      ['sends text', (_request, reply) => void reply.send('text'), 429, 'text'],
+      ['sends text and returns the reply', (_request, reply) => reply.send('text'), 429, 'text'],
+      ['sends text, later', (_request, reply) => void setImmediate(() => reply.send('text')), 429, 'text'],
+      ['sends another status', (_request, reply) => reply.code(503).send('text'), 503, 'text'],
+      ['redirects', (_request, reply) => reply.redirect('/slow'), 302, ''],
+    ];
+    it.each(handlers)('sends once what a handler answers that %s', async (_, handler, status, body) => {
+      for (const slow of [false, true]) {
+        const app = create();
+        const sent: unknown[] = [];
+        app.addHook('onSend', async (_request, _reply, payload) => {
+          if (slow) await new Promise((resolve) => setImmediate(resolve));
+          sent.push(payload);
+          return payload;
+        });
+        await app.register(rateLimit, { ...one, limit: 0, handler });
+        let handled = 0;
+        app.get('/', () => {
+          handled += 1;
+          return 'hello';
+        });
+        const reply = await ask(app, '/');
+        expect([slow, reply.status, reply.body]).toEqual([slow, status, body]);
+        expect(reply.headers['x-ratelimit-limit']).toBe('0');
+        expect([handled, sent.length]).toEqual([0, 1]);
+      }
+    });
+
+    it('runs the hooks of the application on a denied request', async () => {
+      const app = create();
+      const ran: string[] = [];
+      app.addHook('onSend', async (_request, reply) => {
+        ran.push('onSend');
+        reply.header('access-control-allow-origin', '*');
+      });
+      app.addHook('onResponse', async () => void ran.push('onResponse'));
+      app.addHook('preHandler', async () => void ran.push('preHandler'));
+      await app.register(rateLimit, { ...one, limit: 0 });
+      app.get('/', hello);
+      const reply = await ask(app, '/');
+      expect(reply.status).toBe(429);
+      expect(reply.headers['access-control-allow-origin']).toBe('*');
+      expect(ran).toEqual(['onSend', 'onResponse']);
+    });
+  });
+
+  it('has types for routes', () => {
+    const app = create();
+    app.get('/', { config: { rateLimit: { limit: 5, key: (request) => request.ip } } }, (request) => {
+      const decision: Decision | null = request.rateLimit;
+      return decision;
+    });
+    app.get('/free', { config: { rateLimit: false } }, hello);
+    // @ts-expect-error: a text is no limit.
+    app.get('/text', { config: { rateLimit: { limit: '5' } } }, hello);
+    // @ts-expect-error: there is no such option.
+    const unknown: RouteRateLimitOptions = { max: 5 };
+    // @ts-expect-error: a bucket's option on a window.
+    const mixed: RouteRateLimitOptions = { algorithm: 'fixed-window', burst: 5 };
+    expect([unknown, mixed]).toHaveLength(2);
+  });
+});

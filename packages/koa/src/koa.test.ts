@@ -1,0 +1,205 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { adapterSuite, optionsFor, type Start } from '@sluice/conformance';
+import type { Decision } from '@sluice/core';
+import Koa, { type Context } from 'koa';
+import Koa2 from 'koa2';
+import request from 'supertest';
+import { type DenialHandler, type KoaRateLimitOptions, rateLimit } from './index.js';
+
+const versions = { 'Koa 3': Koa, 'Koa 2': Koa2 as unknown as typeof Koa };
+
+for (const [name, App] of Object.entries(versions)) adapterSuite({ name, start: starting(App) });
+
+const koaOptions = (options: Parameters<Start>[0]['limits'][number]) =>
+  optionsFor<KoaRateLimitOptions>(options, (handler) => (context: Context, decision: Decision) => {
+    const send = (text: string) => {
+      context.body = text;
+    };
+    const answer = handler(decision);
+    return typeof answer === 'string' ? send(answer) : answer.then(send);
+  });
+
+function starting(App: typeof Koa): Start {
+  return async ({ limits, trustProxy = false, before }) => {
+    const app = new App();
+    const errors: unknown[] = [];
+    let handled = 0;
+
+    app.proxy = trustProxy;
+    app.on('error', (error) => errors.push(error));
+    app.use(async (context, next) => {
+      if (before === undefined) return next();
+      const impatience = new Promise<void>((resolve) => before(resolve)).then(() => {
+        context.status = 503;
+        context.body = 'busy';
+      });
+      await Promise.race([next(), impatience]);
+    });
+    const middlewares = new Map(limits.map((options) => [options, rateLimit(koaOptions(options))]));
+    for (const options of limits) app.use(middlewares.get(options)!);
+    app.use((context) => {
+      handled += 1;
+      if (context.get('x-fail')) throw new Error('The route failed.');
+      context.body = { decision: context.state.rateLimit ?? null };
+    });
+
+    const server = createServer(app.callback()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return { server, errors, handled: () => handled };
+  };
+}
+
+describe.each(Object.entries(versions))('the middleware on %s', (_, App) => {
+  const servers: Server[] = [];
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close();
+  });
+
+  /** An application whose errors are kept, and a server for it. */
+  function create(): { app: Koa; errors: Error[]; serve(): Promise<Server> } {
+    const app = new App();
+    const errors: Error[] = [];
+    app.on('error', (error: Error) => errors.push(error));
+    const serve = async () => {
+      const server = createServer(app.callback()).listen(0, '127.0.0.1');
+      servers.push(server);
+      await once(server, 'listening');
+      return server;
+    };
+    return { app, errors, serve };
+  }
+
+  const two = { limit: 2, window: '1h' } as const;
+
+  it('throws at the call if an option is wrong', () => {
+    const wrong = (options: unknown) => () => rateLimit(options as KoaRateLimitOptions);
+    expect(wrong({ ...two, limit: '2' })).toThrow(TypeError);
+    expect(wrong({ ...two, limit: '2' })).toThrow(
+      'Expected `limit` to be an integer >= 0 or Infinity, got "2".',
+    );
+    expect(wrong(undefined)).toThrow('Expected `options` to be an object, got undefined.');
+  });
+
+  it('leaves the status of an error further on, and gives its response the headers', async () => {
+    const { app, errors, serve } = create();
+    app.use(rateLimit(two));
+    app.use((context) => {
+      if (context.path === '/throw') context.throw(404, 'no such thing', { headers: { 'x-own': 'kept' } });
+      throw new TypeError('a bug');
+    });
+    const server = await serve();
+    const thrown = await request(server).get('/throw');
+    expect([thrown.status, thrown.text]).toEqual([404, 'no such thing']);
+    expect(thrown.headers).toMatchObject({
+      'x-own': 'kept',
+      'x-ratelimit-limit': '2',
+      'x-ratelimit-remaining': '1',
+    });
+    const bug = await request(server).get('/');
+    expect([bug.status, bug.text]).toEqual([500, 'Internal Server Error']);
+    expect(bug.headers['x-ratelimit-remaining']).toBe('0');
+    // A denied request is no error.
+    expect((await request(server).get('/')).status).toBe(429);
+    expect(errors.map(({ name }) => name)).toEqual(['NotFoundError', 'TypeError']);
+  });
+
+  it('tells the truth with an error that is thrown again and again, and throws the very same', async () => {
+    const { app, errors, serve } = create();
+    const constant = new Error('always the same');
+    app.use(rateLimit(two));
+    app.use((context) => {
+      throw context.path === '/frozen' ? Object.freeze(new Error('frozen')) : constant;
+    });
+    const server = await serve();
+    for (const left of ['1', '0']) {
+      const reply = await request(server).get('/');
+      expect([reply.status, reply.headers['x-ratelimit-remaining']]).toEqual([500, left]);
+    }
+    expect(errors).toEqual([constant, constant]);
+    expect(errors[0]).toBe(constant);
+  });
+
+  it('lets error middleware before it answer', async () => {
+    const { app, errors, serve } = create();
+    app.use(async (context, next) => {
+      try {
+        await next();
+      } catch (error) {
+        context.status = 503;
+        context.body = (error as Error).message;
+      }
+    });
+    app.use(
+      rateLimit({
+        window: '1h',
+        limit: ({ path }) => (path === '/fails' ? Promise.reject(new Error('no database')) : 1),
+      }),
+    );
+    app.use((context) => {
+      if (context.path === '/bug') throw new Error('a bug');
+      context.body = 'hello';
+    });
+    const server = await serve();
+    const failed = await request(server).get('/fails');
+    expect([failed.status, failed.text]).toEqual([503, 'no database']);
+    const bug = await request(server).get('/bug');
+    expect([bug.status, bug.text, bug.headers['x-ratelimit-remaining']]).toEqual([503, 'a bug', '0']);
+    const denied = await request(server).get('/');
+    expect([denied.status, denied.body['violated-policies']]).toEqual([429, ['default']]);
+    expect(errors).toEqual([]);
+  });
+
+  it('charges once where the same middleware stands twice, and runs what follows once', async () => {
+    const { app, serve } = create();
+    const limit = rateLimit(two);
+    let ran = 0;
+    app.use(limit).use(limit);
+    app.use(async (context, next) => {
+      ran += 1;
+      await next();
+      context.body = `${context.body} ${context.state.rateLimit.remaining}`;
+    });
+    app.use(limit);
+    app.use((context) => {
+      context.body = 'hello';
+    });
+    const server = await serve();
+    expect((await request(server).get('/')).text).toBe('hello 1');
+    expect((await request(server).get('/')).text).toBe('hello 0');
+    expect((await request(server).get('/')).status).toBe(429);
+    expect(ran).toBe(2);
+  });
+
+  it('lets the handler do what middleware may: throw a status, redirect, set a body', async () => {
+    const { app, serve } = create();
+    const denied = { limit: 0, window: '1h' } as const;
+    const handlers: Record<string, DenialHandler> = {
+      '/throw': (context) => context.throw(503, 'busy'),
+      '/away': (context) => context.redirect('/slow'),
+      '/json': (context, { limit }) => {
+        context.body = { limit };
+      },
+    };
+    for (const [path, handler] of Object.entries(handlers)) {
+      app.use(rateLimit({ ...denied, handler, skip: (context) => context.path !== path }));
+    }
+    const server = await serve();
+    const thrown = await request(server).get('/throw');
+    expect([thrown.status, thrown.headers['x-ratelimit-limit']]).toEqual([503, '0']);
+    const away = await request(server).get('/away');
+    expect([away.status, away.headers.location]).toEqual([302, '/slow']);
+    const json = await request(server).get('/json');
+    expect([json.status, json.body]).toEqual([429, { limit: 0 }]);
+    expect(json.headers['content-type']).toBe('application/json; charset=utf-8');
+  });
+
+  it('limits what no route answers', async () => {
+    const { app, serve } = create();
+    app.use(rateLimit(two));
+    const server = await serve();
+    const seen = [];
+    for (let i = 0; i < 3; i++) seen.push((await request(server).get('/nowhere')).status);
+    expect(seen).toEqual([404, 404, 429]);
+  });
+});
