@@ -1,0 +1,143 @@
+/**
+ * A trace: policies, and what happens to a few keys under them. Plain data, so that it can be kept in a file.
+ *
+ * @module
+ */
+
+import type { AlgorithmName, Policy } from '@sluice/core';
+import { capacityOf } from '../settings.js';
+import { Random } from './random.js';
+
+export interface Step {
+  /** What a refund calls the step by. */
+  readonly id: number;
+  /** The clock, which may step back. */
+  readonly at: number;
+  readonly do: 'consume' | 'peek' | 'refund' | 'reset';
+  readonly key: string;
+  readonly cost?: number;
+  /** By policy name. */
+  readonly limit?: Readonly<Record<string, number>>;
+  /** Of a refund: the id of the step that it is of, and how much of it; all if undefined. */
+  readonly of?: number;
+  readonly units?: number;
+}
+
+export interface Trace {
+  readonly policies: readonly Policy[];
+  readonly steps: readonly Step[];
+}
+
+const MOST = Number.MAX_SAFE_INTEGER;
+const DAY = 86_400_000;
+const ALGORITHMS: readonly AlgorithmName[] = [
+  'fixed-window',
+  'sliding-window-log',
+  'sliding-window-counter',
+  'token-bucket',
+  'gcra',
+  'leaky-bucket',
+];
+
+/** The trace that belongs to the seed: one to three policies, and `length` steps on two keys. */
+export function traceFrom(seed: number, length: number): Trace {
+  const random = new Random(seed);
+  const count = random.pick([1, 1, 2, 3]);
+  const policies = Array.from({ length: count }, (_, i) => policyFrom(random, `p${i}`));
+  return { policies, steps: stepsFrom(random, policies, length) };
+}
+
+/** A trace of a log that grows beyond what Redis rewrites whole, with numbers that need 8 bytes or 16. */
+export function longLogFrom(seed: number, length: number): Trace {
+  const random = new Random(seed);
+  const wide = random.chance(0.3);
+  const window = wide ? 60 * DAY : random.whole(2000, 6000);
+  const policy: Policy = { algorithm: 'sliding-window-log', name: 'p0', limit: wide ? 1e13 : 8000, window };
+  let at = random.pick([0, 1.7e12, 12_345]);
+  const steps = Array.from({ length }, (_, id): Step => {
+    at += random.chance(0.004) ? random.whole(0, Math.floor(window / 2)) : random.whole(0, 3);
+    if (random.chance(0.01)) at = Math.max(0, at - random.whole(0, 50));
+    const key = 'a';
+    if (random.chance(0.04))
+      return { id, at, do: 'refund', key, of: Math.max(0, id - random.whole(1, 1500)) };
+    const cost = wide && random.chance(0.3) ? random.whole(1, 1e10) : random.whole(1, 3);
+    return { id, at, do: random.chance(0.1) ? 'peek' : 'consume', key, cost };
+  });
+  return { policies: [policy], steps };
+}
+
+function policyFrom(random: Random, name: string): Policy {
+  const algorithm = random.pick(ALGORITHMS);
+  const window = random.pick([random.whole(1, 20), random.whole(100, 5000), 1000, 60_000, DAY, 30 * DAY]);
+  const limit = limitFrom(random, algorithm);
+  const plain = { name, limit, window };
+  const countDenied = random.chance(0.3);
+  const capacity = random.chance(0.5) ? random.whole(1, 50) : undefined;
+  switch (algorithm) {
+    case 'fixed-window':
+      return { ...plain, algorithm, countDenied };
+    case 'sliding-window-counter': {
+      const buckets = random.pick([1, 1, 1, 2, 3, 10]);
+      const edge = random.pick(['weighted', 'weighted', 'drop', 'keep'] as const);
+      const rounding = random.pick(['none', 'down'] as const);
+      return { ...plain, algorithm, window: window * buckets, buckets, edge, rounding, countDenied };
+    }
+    case 'token-bucket':
+    case 'gcra':
+      return capacity === undefined ? { ...plain, algorithm } : { ...plain, algorithm, burst: capacity };
+    case 'leaky-bucket':
+      return capacity === undefined ? { ...plain, algorithm } : { ...plain, algorithm, capacity };
+    default:
+      return { ...plain, algorithm };
+  }
+}
+
+function limitFrom(random: Random, algorithm: AlgorithmName): number {
+  const large = [random.whole(1000, 1_000_000), 10_000_000_000, MOST, 9_007_199_254_740_881];
+  return random.pick([
+    random.whole(1, 5),
+    random.whole(1, 5),
+    random.whole(1, 100),
+    random.whole(1, 100),
+    random.pick([0, Infinity]),
+    // What gcra holds exactly is bounded.
+    algorithm === 'gcra' ? random.whole(1000, 4000) : random.pick(large),
+  ]);
+}
+
+function stepsFrom(random: Random, policies: readonly Policy[], length: number): Step[] {
+  const window = policies[0].window as number;
+  const most = Math.max(1, ...policies.map(capacityOf).filter((capacity) => capacity !== Infinity));
+  let at = random.pick([0, 1.7e12, 3.9e12, 12_345]);
+  return Array.from({ length }, (_, id): Step => {
+    at = Math.max(0, at + gapFrom(random, window));
+    const key = random.pick(['a', 'a', 'b']);
+    const lot = random.share();
+    if (lot > 0.97) return { id, at, do: 'reset', key };
+    if (lot > 0.85 && id > 0) {
+      const of = Math.max(0, id - random.whole(1, 6));
+      const step = { id, at, do: 'refund', key, of } as const;
+      return random.chance(0.5) ? step : { ...step, units: random.whole(0, 3) };
+    }
+    const cost = random.pick([1, 1, 1, 0, random.whole(1, 5), random.whole(0, Math.min(most, MOST))]);
+    const step = { id, at, do: lot > 0.75 ? 'peek' : 'consume', key, cost } as const;
+    if (!random.chance(0.15)) return step;
+    const { name, algorithm = 'sliding-window-counter' } = random.pick(policies);
+    return { ...step, limit: { [name as string]: limitFrom(random, algorithm) } };
+  });
+}
+
+function gapFrom(random: Random, window: number): number {
+  return random.pick([
+    0,
+    0,
+    1,
+    random.whole(0, 20),
+    random.whole(0, 1000),
+    random.whole(0, 100_000),
+    random.whole(0, window),
+    window,
+    -random.whole(0, 30),
+    -random.whole(0, 2 * window),
+  ]);
+}
