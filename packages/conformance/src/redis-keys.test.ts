@@ -1,0 +1,134 @@
+import { createLimiter, type Limiter, manualClock, type Policy } from '@sluice/core';
+import { RedisStore } from '@sluice/core/redis';
+import type { Redis } from 'ioredis';
+import { single } from './backends.js';
+import { settings } from './settings.js';
+import { itLeavesNoKeyForEver, lives } from './ttl.js';
+
+const backend = single('keys');
+const client = backend.client as Redis;
+afterAll(() => backend.close());
+
+let names = 0;
+
+interface Bench {
+  readonly limiter: Limiter<true>;
+  /** The key of `id` in Redis, under the lone default policy. */
+  keyOf(id: string): string;
+}
+
+function open(policies: readonly Policy[]): Bench {
+  names += 1;
+  const name = `t${names}`;
+  const limiter = createLimiter({ name, policies, store: backend.makeStore(), clock: manualClock(5000) });
+  return { limiter, keyOf: (id) => `keys:{${id}}:${name}` };
+}
+
+async function keysOf(prefix: string): Promise<string[]> {
+  return (await lives({ ...backend, prefix })).map(({ key }) => key).sort();
+}
+
+describe('The keys in Redis', () => {
+  it('are named by prefix, client and limiter, and by the policy unless it is the lone default', async () => {
+    const store = new RedisStore({ client, prefix: 'named' });
+    const [minute, day] = [
+      { limit: 2, window: 60_000 },
+      { name: 'daily', limit: 9, window: 86_400_000 },
+    ];
+    const lone = createLimiter({ name: 'lone', policies: [minute], store });
+    const named = createLimiter({ name: 'named', policies: [day], store });
+    const pair = createLimiter({ name: 'pair', policies: [minute, day], store });
+    for (const limiter of [lone, named, pair]) await limiter.consume('user:42');
+    expect(await keysOf('named')).toEqual([
+      'named:{user:42}:lone',
+      'named:{user:42}:named:daily',
+      'named:{user:42}:pair:daily',
+      'named:{user:42}:pair:default',
+    ]);
+  });
+
+  it('begin with rl where no prefix is given', async () => {
+    const store = new RedisStore({ client });
+    await createLimiter({ name: 'keys-test', policies: [{ limit: 1, window: 1000 }], store }).consume('a');
+    expect(await client.exists('rl:{a}:keys-test')).toBe(1);
+  });
+
+  it('hold a digest of 22 characters where the name of the client could do harm', async () => {
+    const store = new RedisStore({ client, prefix: 'hashed' });
+    const limiter = createLimiter({ name: 'api', policies: [{ limit: 9, window: 60_000 }], store });
+    const harmful = [
+      '',
+      '}x',
+      '{',
+      'a\0',
+      '\x85',
+      '\ud800',
+      '\ud801',
+      '#x',
+      'x'.repeat(129),
+      'x'.repeat(1 << 20),
+    ];
+    for (const id of harmful) await limiter.consume(id);
+    const keys = await keysOf('hashed');
+    expect(keys).toHaveLength(harmful.length);
+    for (const key of keys) expect(key).toMatch(/^hashed:\{#[\w-]{22}\}:api$/);
+  });
+
+  it('hold the name of the client as it is where it does no harm', async () => {
+    const store = new RedisStore({ client, prefix: 'plain' });
+    const limiter = createLimiter({ name: 'api', policies: [{ limit: 9, window: 60_000 }], store });
+    const harmless = ['ip:203.0.113.7', 'é', '🐙', '__proto__', 'a b', 'x'.repeat(128)];
+    for (const id of harmless) await limiter.consume(id);
+    expect(await keysOf('plain')).toEqual(harmless.map((id) => `plain:{${id}}:api`).sort());
+  });
+});
+
+describe.each(settings)('What is not admitted writes nothing, $title', ({ policy }) => {
+  it('neither a peek, nor what costs nothing, nor what can never fit makes a key', async () => {
+    const { limiter, keyOf } = open([policy(3, 60_000)]);
+    await limiter.peek('a');
+    await limiter.consume('a', { cost: 0 });
+    await limiter.consume('a', { cost: 4 });
+    await limiter.consume('a', { limit: 0 });
+    await limiter.consume('a', { limit: Infinity });
+    expect(await client.exists(keyOf('a'))).toBe(0);
+  });
+
+  it('a denied request leaves the key as it is, to the byte', async () => {
+    const { limiter, keyOf } = open([policy(3, 60_000)]);
+    await limiter.consume('a', { cost: 2 });
+    const before = await client.getBuffer(keyOf('a'));
+    await limiter.consume('a', { cost: 2 });
+    await limiter.peek('a');
+    expect(await client.getBuffer(keyOf('a'))).toEqual(before);
+  });
+
+  it('a refund makes no key, and one that leaves nothing used deletes it, as a reset does', async () => {
+    const { limiter, keyOf } = open([policy(3, 60_000)]);
+    const first = await limiter.consume('a', { cost: 2 });
+    expect(await client.exists(keyOf('a'))).toBe(1);
+    await limiter.reset('a');
+    expect(await client.exists(keyOf('a'))).toBe(0);
+    await limiter.refund(first);
+    expect(await client.exists(keyOf('a'))).toBe(0);
+    await limiter.refund(await limiter.consume('a', { cost: 2 }));
+    expect(await client.exists(keyOf('a'))).toBe(0);
+  });
+
+  it('a key that has lost its TTL gets one again from the next request, denied or not, and from a refund', async () => {
+    const { limiter, keyOf } = open([policy(3, 60_000)]);
+    const first = await limiter.consume('a', { cost: 2 });
+    const calls = [
+      () => limiter.consume('a', { cost: 3 }),
+      () => limiter.consume('a'),
+      () => limiter.refund(first, 1),
+    ];
+    for (const call of calls) {
+      expect(await client.persist(keyOf('a'))).toBe(1);
+      await call();
+      expect(await client.pttl(keyOf('a'))).toBeGreaterThan(0);
+    }
+  });
+});
+
+itLeavesNoKeyForEver(backend);
