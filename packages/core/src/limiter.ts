@@ -50,8 +50,6 @@ export interface RequestOptions {
 export interface Limiter<A extends boolean = boolean> {
   readonly name: string;
   readonly policies: readonly ParsedPolicy[];
-  /** The clock it was given, if any. */
-  readonly clock: Clock | undefined;
   /**
    * Decides and charges.
    *
@@ -110,7 +108,7 @@ export function createLimiter<A extends boolean = false>(options: LimiterOptions
 class StoreLimiter<A extends boolean> implements Limiter<A> {
   readonly name: string;
   readonly policies: readonly ParsedPolicy[];
-  readonly clock: Clock | undefined;
+  readonly #clock: Clock | undefined;
   readonly #store: Store<A>;
   readonly #async: boolean;
   readonly #table: Table<A>;
@@ -123,7 +121,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
     this.policies = policies;
     this.#store = store;
     this.#async = store.async;
-    this.clock = clock;
+    this.#clock = clock;
     this.#plan = planOf(
       policies,
       policies.map((policy) => policy.limit),
@@ -196,7 +194,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
   }
 
   #now(): number | undefined {
-    return this.clock === undefined ? undefined : instant(this.clock.now());
+    return this.#clock === undefined ? undefined : instant(this.#clock.now());
   }
 
   #planFor(limit: number | Readonly<Record<string, number>>): Plan {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -68,4 +69,28 @@ export function keyOfAddress(address: string | undefined): string | undefined {
 function stripPort(address: string): string {
   const [, bracketed, dotted] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(address) ?? [];
   return bracketed ?? dotted ?? address;
+}
+
+const connections = new WeakMap<object, string>();
+const thisProcess = randomBytes(8).toString('hex');
+let made = 0;
+
+/**
+ * The key of a client that has no address: one that hung up, or one on a Unix socket. Each connection is limited by
+ * itself, so that none can use up what the others have.
+ */
+export function keyOfConnection(socket: object): string {
+  let key = connections.get(socket);
+  if (key === undefined) {
+    if (made === 0) {
+      process.emitWarning(
+        'A request has no client address; its connection is limited by itself. On a Unix socket, set the trust proxy setting of your framework or give `key`.',
+        { code: 'SLUICE_NO_ADDRESS' },
+      );
+    }
+    made += 1;
+    key = `connection:${thisProcess}-${made}`;
+    connections.set(socket, key);
+  }
+  return key;
 }

@@ -4,13 +4,14 @@
  * @module
  */
 
-import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { expected, show } from '../errors.js';
+import { instantOf } from '../decision.js';
+import { expected } from '../errors.js';
 import type { Limiter, RequestOptions } from '../limiter.js';
 import { parseLimit } from '../policy.js';
 import type { Decision } from '../types.js';
-import { keyOfAddress } from './client-key.js';
+import { type Awaitable, sleep, then, withErrors } from './awaitable.js';
+import { keyOfAddress, keyOfConnection } from './client-key.js';
 import {
   formatHeaders,
   type Header,
@@ -19,7 +20,7 @@ import {
   parseFormats,
   secondsOf,
 } from './headers.js';
-import { type Awaitable, type LooseOptions, limiterOf, type RateLimitOptions } from './options.js';
+import { type LooseOptions, limiterOf, type RateLimitOptions } from './options.js';
 import { PROBLEM_TYPE, problemBody } from './problem.js';
 
 /** How to read a framework's request. */
@@ -193,8 +194,8 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     if (before === undefined || !decision.allowed || binding.remaining < before.remaining) {
       trail.binding = binding;
     }
-    const now = this.limiter.clock?.now() ?? Date.now();
-    return formatHeaders(this.#formats, trail.items, trail.binding, now);
+    // The instant of the decision: another one, a ms later, would round to another second now and then.
+    return formatHeaders(this.#formats, trail.items, trail.binding, instantOf(decision) ?? Date.now());
   }
 }
 
@@ -214,66 +215,4 @@ function checkLimit(limit: unknown, fallback: boolean): void {
 function checkCost(cost: unknown): void {
   if (typeof cost !== 'number')
     throw expected('ERR_SLUICE_ARGUMENT', 'cost', 'an integer from 0 to 2^53 - 1', cost);
-}
-
-/**
- * Returns `work`, but that it throws and rejects with nothing but errors: frameworks take other values for the wish to
- * go on, and a request that goes on is not limited.
- */
-function withErrors<Work>(work: Work): Work {
-  const fail = (thrown: unknown): never => {
-    if (typeof thrown === 'object' && thrown !== null) throw thrown;
-    throw new Error(`A function among the options of rateLimit threw ${show(thrown)}, which is no error.`);
-  };
-  const safe = (...args: unknown[]) => {
-    try {
-      const result = (work as (...args: unknown[]) => unknown)(...args);
-      return isThenable(result) ? Promise.resolve(result).catch(fail) : result;
-    } catch (thrown) {
-      return fail(thrown);
-    }
-  };
-  return safe as Work;
-}
-
-const connections = new WeakMap<object, string>();
-const thisProcess = randomBytes(8).toString('hex');
-let made = 0;
-
-/**
- * The key of a client that has no address: one that hung up, or one on a Unix socket. Each connection is limited by
- * itself, so that none can use up what the others have.
- */
-function keyOfConnection(socket: object): string {
-  let key = connections.get(socket);
-  if (key === undefined) {
-    if (made === 0) {
-      process.emitWarning(
-        'A request has no client address; its connection is limited by itself. On a Unix socket, set the trust proxy setting of your framework or give `key`.',
-        { code: 'SLUICE_NO_ADDRESS' },
-      );
-    }
-    made += 1;
-    key = `connection:${thisProcess}-${made}`;
-    connections.set(socket, key);
-  }
-  return key;
-}
-
-/** `next(value)`, at once unless the value is yet to come. */
-function then<T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> {
-  return isThenable(value) ? Promise.resolve(value).then(next) : next(value);
-}
-
-function isThenable<T>(value: Awaitable<T>): value is PromiseLike<T> {
-  return typeof (value as PromiseLike<T> | null | undefined)?.then === 'function';
-}
-
-/** Timers cannot be set for longer. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
-async function sleep(ms: number): Promise<void> {
-  for (let left = ms; left > 0; left -= LONGEST_TIMER) {
-    await new Promise((resolve) => setTimeout(resolve, Math.min(left, LONGEST_TIMER)));
-  }
 }

@@ -79,7 +79,8 @@ function tell(
     cost: 1,
     policies,
   };
-  const limiter = { name: 'default', policies, clock: { now: () => now }, consume: () => decision };
+  const limiter = { name: 'default', policies, consume: () => decision };
+  jest.spyOn(Date, 'now').mockReturnValue(now);
   const options = { limiter, headers: format, key: () => 'k' } as unknown as ReadyLimiter<IncomingMessage>;
   const guard = createGuard<IncomingMessage, never>(options, {
     raw: (request) => request,
@@ -87,6 +88,8 @@ function tell(
   });
   return guard.check({} as IncomingMessage) as Verdict;
 }
+
+afterEach(() => jest.restoreAllMocks());
 
 describe('the vectors', () => {
   it('are all there', () => {

@@ -4,11 +4,11 @@
  * @module
  */
 
+export type { Awaitable } from './awaitable.js';
 export { byHeader, type WithHeaders } from './client-key.js';
 export { createGuard, type Denial, type Guard, type Host, type Verdict } from './guard.js';
 export { formatHeaders, type Header, type HeaderFormat, type HeaderItem, parseFormats } from './headers.js';
 export type {
-  Awaitable,
   CommonOptions,
   LimitFunction,
   LonePolicy,

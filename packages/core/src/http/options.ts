@@ -9,12 +9,10 @@ import { ArgumentError, expected } from '../errors.js';
 import { createLimiter, type Limiter } from '../limiter.js';
 import { POLICY_OPTIONS, parseLimit } from '../policy.js';
 import type { Policy, Store } from '../types.js';
+import type { Awaitable } from './awaitable.js';
 import type { HeaderFormat } from './headers.js';
 
 const CODE = 'ERR_SLUICE_OPTION';
-
-/** A value, or a promise of it. */
-export type Awaitable<T> = T | PromiseLike<T>;
 
 /** Limits by request: of the lone policy, or by policy name. */
 export type LimitFunction<Req> = (request: Req) => Awaitable<number | Readonly<Record<string, number>>>;
