@@ -1,0 +1,191 @@
+import { ArgumentError, createLimiter, type Limiter, type Policy, StoreError } from '@sluice/core';
+import { type RedisClient, RedisStore } from '@sluice/core/redis';
+import { Redis } from 'ioredis';
+import { type RedisServer, redisCommand, startRedis } from './redis-server.js';
+
+const POLICIES: readonly Policy[] = [
+  { name: 'minute', algorithm: 'fixed-window', limit: 5, window: 1e13 },
+  { name: 'day', algorithm: 'sliding-window-log', limit: 9, window: 1e13 },
+];
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const clients: Redis[] = [];
+afterEach(async () => {
+  for (const client of clients.splice(0)) if (client.status === 'ready') await client.quit();
+});
+
+/** A client that gives a request up at once, and connects again if `again`. Connection errors are its owner's to hear. */
+function connect(port: number, again = false): Redis {
+  const retryStrategy = () => (again ? 10 : null);
+  const client = new Redis({ port, host: '127.0.0.1', maxRetriesPerRequest: 0, retryStrategy });
+  client.on('error', () => {});
+  clients.push(client);
+  return client;
+}
+
+let names = 0;
+function limiterOn(client: RedisClient): Limiter<true> {
+  names += 1;
+  return createLimiter({
+    name: `t${names}`,
+    policies: POLICIES,
+    store: new RedisStore({ client, prefix: 'failures' }),
+  });
+}
+
+/** The two commands of a real client, counted, and altered on the way back. */
+function through(client: Redis, alter: (reply: unknown) => unknown): RedisClient & { calls: string[] } {
+  const calls: string[] = [];
+  return {
+    calls,
+    evalsha: async (...args: Parameters<RedisClient['evalsha']>) => {
+      calls.push('evalsha');
+      return alter(await client.evalsha(...args));
+    },
+    eval: async (...args: Parameters<RedisClient['eval']>) => {
+      calls.push('eval');
+      return alter(await client.eval(...args));
+    },
+  };
+}
+
+describe('A Redis that cannot be reached', () => {
+  it('is no error at construction, and a StoreError at every call: never a decision', async () => {
+    const gone = await startRedis();
+    await gone.stop();
+    const limiter = limiterOn(connect(gone.port));
+    for (const call of [limiter.consume('a'), limiter.peek('a'), limiter.reset('a')]) {
+      const error: unknown = await call.then(
+        () => undefined,
+        (reason) => reason,
+      );
+      expect(error).toBeInstanceOf(StoreError);
+      expect(error).not.toBeInstanceOf(ArgumentError);
+      expect(error).toMatchObject({ name: 'StoreError', code: 'ERR_SLUICE_STORE', cause: expect.any(Error) });
+    }
+  });
+
+  it('that dies in the middle of a request is a StoreError, and answers again when it is back', async () => {
+    const mortal = await startRedis();
+    const client = connect(mortal.port, true);
+    const limiter = limiterOn(client);
+    const decision = await limiter.consume('a');
+    process.kill(mortal.pid, 'SIGSTOP');
+    const waiting = [limiter.consume('a'), limiter.refund(decision)];
+    const failed = Promise.allSettled(waiting);
+    await mortal.stop();
+    for (const result of await failed) {
+      expect(result).toMatchObject({ status: 'rejected', reason: { code: 'ERR_SLUICE_STORE' } });
+    }
+    const ready = new Promise((resolve) => client.once('ready', resolve));
+    const reborn = await startRedis({ port: mortal.port });
+    await ready;
+    expect(await limiter.consume('a')).toMatchObject({ allowed: true });
+    await client.quit();
+    await reborn.stop();
+  });
+
+  it('leaves no rejection unhandled', async () => {
+    const unhandled: unknown[] = [];
+    const listen = (reason: unknown) => unhandled.push(reason);
+    process.on('unhandledRejection', listen);
+    const gone = await startRedis();
+    await gone.stop();
+    const limiter = limiterOn(connect(gone.port));
+    await Promise.allSettled([limiter.consume('a'), limiter.peek('a'), limiter.consume('a', { cost: -1 })]);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    process.off('unhandledRejection', listen);
+    expect(unhandled).toEqual([]);
+  });
+});
+
+describe('A Redis that answers with an error', () => {
+  it('is a StoreError, and nothing is charged to any policy', async () => {
+    const client = connect(server.port);
+    const limiter = limiterOn(client);
+    await client.rpush(`failures:{a}:${limiter.name}:day`, 'not a log');
+    await expect(limiter.consume('a')).rejects.toMatchObject({
+      code: 'ERR_SLUICE_STORE',
+      message: expect.stringContaining('WRONGTYPE'),
+    });
+    expect(await client.exists(`failures:{a}:${limiter.name}:minute`)).toBe(0);
+  });
+
+  it('out of memory is a StoreError, and the limiter goes on when there is room', async () => {
+    const client = connect(server.port);
+    const limiter = limiterOn(client);
+    await limiter.consume('a');
+    await client.config('SET', 'maxmemory', '1');
+    await expect(limiter.consume('a')).rejects.toMatchObject({ code: 'ERR_SLUICE_STORE' });
+    await client.config('SET', 'maxmemory', '0');
+    expect(await limiter.consume('a')).toMatchObject({ allowed: true, remaining: 3 });
+  });
+
+  it('in a way that makes no sense is a StoreError of its own code, never a decision', async () => {
+    const client = connect(server.port);
+    const nonsense = [null, 'OK', 7, [], [1], ['a'], {}, (reply: unknown[]) => [...reply, 1]];
+    for (const answer of nonsense) {
+      const bent = through(client, (reply) =>
+        typeof answer === 'function' ? answer(reply as unknown[]) : answer,
+      );
+      await expect(limiterOn(bent).consume('a')).rejects.toMatchObject({
+        name: 'StoreError',
+        code: 'ERR_SLUICE_STORE_REPLY',
+      });
+    }
+  });
+
+  it('with a number that is none is a StoreError', async () => {
+    const client = connect(server.port);
+    for (const number of [Number.NaN, 0.5, null, '12', 'nan', '99999999999999999', undefined]) {
+      const bent = through(client, (reply) => [number, ...(reply as unknown[]).slice(1)]);
+      await expect(limiterOn(bent).consume('a')).rejects.toMatchObject({ code: 'ERR_SLUICE_STORE_REPLY' });
+    }
+  });
+});
+
+describe('The script', () => {
+  it('is sent in full once, and then called by its name: one command for each decision, whatever the policies', async () => {
+    await redisCommand(server.port, 'SCRIPT', 'FLUSH');
+    const client = through(connect(server.port), (reply) => reply);
+    const limiter = limiterOn(client);
+    await limiter.consume('a');
+    expect(client.calls).toEqual(['evalsha', 'eval']);
+    const decision = await limiter.consume('a');
+    await limiter.peek('a');
+    await limiter.refund(decision);
+    await limiter.reset('a');
+    expect(client.calls).toEqual(['evalsha', 'eval', 'evalsha', 'evalsha', 'evalsha', 'evalsha']);
+  });
+
+  it('is sent anew to a server that has forgotten it, and what was used stays used', async () => {
+    const limiter = limiterOn(connect(server.port));
+    await limiter.consume('a', { cost: 2 });
+    await redisCommand(server.port, 'SCRIPT', 'FLUSH');
+    expect(await limiter.consume('a')).toMatchObject({ allowed: true, remaining: 2 });
+  });
+
+  it('is never called a second time when the outcome of the first is unknown', async () => {
+    const real = connect(server.port);
+    const client = through(real, () => {
+      throw new Error('Connection is closed.');
+    });
+    const limiter = limiterOn(client);
+    await limiterOn(real).peek('a');
+    await expect(limiter.consume('a')).rejects.toMatchObject({ code: 'ERR_SLUICE_STORE' });
+    expect(client.calls).toEqual(['evalsha']);
+  });
+
+  it('asks for nothing where no policy has a limit', async () => {
+    const client = through(connect(server.port), (reply) => reply);
+    const store = new RedisStore({ client, prefix: 'failures' });
+    const limiter = createLimiter({ name: 'free', policies: [{ limit: Infinity, window: 1000 }], store });
+    expect(await limiter.consume('a')).toMatchObject({ allowed: true, remaining: Infinity });
+    expect(client.calls).toEqual([]);
+  });
+});
