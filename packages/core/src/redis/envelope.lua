@@ -65,8 +65,8 @@ local function judge(i, position, admitted, now)
     state.add(next, outcome[4], cost, string.format('%d', ttl))
   elseif writes ~= NOTHING then
     redis.call('SET', key, next, 'PX', string.format('%d', ttl))
-  elseif found and ARGV[1] ~= 'peek' and redis.call('PTTL', key) == -1 then
-    -- A key that has lost its TTL would live for ever.
+  elseif found and (ARGV[1] == 'refund' or ARGV[1] == 'consume' and redis.call('PTTL', key) == -1) then
+    -- A refund may take the last entry of a log; and a key that has lost its TTL would live for ever.
     redis.call('PEXPIRE', key, string.format('%d', ttl))
   end
 
