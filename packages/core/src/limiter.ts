@@ -95,7 +95,8 @@ export function createLimiter<A extends boolean = false>(options: LimiterOptions
     throw expected('ERR_SLUICE_OPTION', 'options', 'an object', options);
   }
   refuseUnknown(options, ['name', 'policies', 'store', 'clock'], 'createLimiter', 'ERR_SLUICE_OPTION');
-  const name = parseName(options.name ?? 'default', 'name', 'ERR_SLUICE_OPTION');
+  const { name: given = 'default' } = options;
+  const name = parseName(given, 'name', 'ERR_SLUICE_OPTION');
   const policies = parsePolicies(options.policies);
   const clock = parseClock(options.clock);
   const store = parseStore(options.store) as Store<A>;
@@ -158,7 +159,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
     let plan = this.#plan;
     if (options !== undefined) {
       checkOptions(options);
-      cost = units(options.cost ?? 1, 'cost');
+      if (options.cost !== undefined) cost = units(options.cost, 'cost');
       if (options.limit !== undefined) plan = this.#planFor(options.limit);
     }
     const receipt: Receipt = { limiter: this, key, plan, left: 0 };

@@ -62,12 +62,8 @@ function parsePolicy(input: unknown, place: number, path: string): ParsedPolicy 
     throw expected(CODE, path === '' ? 'policies[0]' : path.slice(0, -1), 'an object', input);
   }
   const given = input as Record<string, unknown>;
-  const algorithm = oneOf(
-    algorithmNames,
-    given.algorithm ?? 'sliding-window-counter',
-    `${path}algorithm`,
-    CODE,
-  );
+  const { algorithm: name = 'sliding-window-counter' } = given;
+  const algorithm = oneOf(algorithmNames, name, `${path}algorithm`, CODE);
   refuseUnknown(
     given,
     ['algorithm', 'name', 'limit', 'window', ...OPTIONS[algorithm]],
@@ -76,12 +72,13 @@ function parsePolicy(input: unknown, place: number, path: string): ParsedPolicy 
     path,
   );
 
+  const { buckets: count = 1, edge = 'weighted', rounding = 'none', countDenied = false } = given;
   const windowMs = parseDuration(given.window, `${path}window`, CODE);
-  const buckets = whole(given.buckets ?? 1, 1, MOST_BUCKETS, `${path}buckets`);
+  const buckets = whole(count, 1, MOST_BUCKETS, `${path}buckets`);
   if (windowMs % buckets !== 0) {
     throw expected(CODE, `${path}window`, `a multiple of the ${buckets} buckets, in ms`, windowMs);
   }
-  const burst = given.burst ?? given.capacity;
+  const burst = given.burst === undefined ? given.capacity : given.burst;
   const policy: ParsedPolicy = Object.freeze({
     name: given.name === undefined ? nameByPlace(place) : parseName(given.name, `${path}name`, CODE),
     algorithm,
@@ -92,9 +89,9 @@ function parsePolicy(input: unknown, place: number, path: string): ParsedPolicy 
         ? undefined
         : whole(burst, 1, MOST, `${path}${given.burst === undefined ? 'capacity' : 'burst'}`),
     buckets,
-    edge: oneOf(EDGES, given.edge ?? 'weighted', `${path}edge`, CODE),
-    rounding: oneOf(ROUNDINGS, given.rounding ?? 'none', `${path}rounding`, CODE),
-    countDenied: oneOf([true, false], given.countDenied ?? false, `${path}countDenied`, CODE),
+    edge: oneOf(EDGES, edge, `${path}edge`, CODE),
+    rounding: oneOf(ROUNDINGS, rounding, `${path}rounding`, CODE),
+    countDenied: oneOf([true, false], countDenied, `${path}countDenied`, CODE),
   });
   if (policy.limit !== Infinity) termOf(policy, policy.limit, `${path}limit`, CODE);
   return policy;

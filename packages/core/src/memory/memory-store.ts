@@ -35,8 +35,11 @@ export class MemoryStore implements Store<false> {
 
   /** @throws ArgumentError if `maxKeys` is not an integer of at least 1. */
   constructor(options: MemoryStoreOptions = {}) {
+    if (typeof options !== 'object' || options === null) {
+      throw expected('ERR_SLUICE_OPTION', 'options', 'an object', options);
+    }
     refuseUnknown(options, ['maxKeys'], 'MemoryStore', 'ERR_SLUICE_OPTION');
-    const maxKeys = options.maxKeys ?? 1_000_000;
+    const { maxKeys = 1_000_000 } = options;
     if (!Number.isInteger(maxKeys) || maxKeys < 1 || maxKeys > 2 ** 30) {
       throw expected('ERR_SLUICE_OPTION', 'maxKeys', 'an integer from 1 to 2^30', maxKeys);
     }
