@@ -7,7 +7,7 @@ const workload = await open(name, JSON.parse(options));
 
 process.on('message', async ({ step, args }) => {
   try {
-    // Nobody pays for the garbage of what came before.
+    // Nobody pays for the garbage of what came before, nor for moving to the old space what lives long.
     globalThis.gc();
     const cpu = process.cpuUsage();
     const start = performance.now();

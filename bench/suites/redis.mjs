@@ -24,13 +24,20 @@ const CONTENDERS = {
   ),
 };
 
-const shared = { keys: 200, limit: 100, windowMs: 60_000, inFlight: 64 };
+const shared = { keys: 200, limit: 100, windowMs: 60_000 };
+/**
+ * How requests reach the server decides how much of its time goes to sockets, which is the same for all. One command
+ * per packet is what ioredis does by itself; pipelined, sockets cost next to nothing and the script is laid bare.
+ */
+const ONE_BY_ONE = { inFlight: 64, pipelined: false };
+const PIPELINED = { inFlight: 256, pipelined: true };
+
 /** Per id: one request to make the key, then these, all within the limit. On the average a log is half full. */
 const VISITS = 90;
 
-async function measure({ port, admin }, prepare, budget) {
+async function measure({ port, admin }, prepare, transport, budget) {
   const options = Object.fromEntries(
-    Object.entries(CONTENDERS).map(([name, own]) => [name, { ...shared, port, ...own }]),
+    Object.entries(CONTENDERS).map(([name, own]) => [name, { ...shared, ...transport, port, ...own }]),
   );
   return withContenders(workload, options, (contenders) =>
     takeTurns(contenders, budget, async (contender) => {
@@ -91,12 +98,13 @@ function rowsOf(results) {
 }
 
 export async function redis(budget) {
-  const { admitting, denying, version } = await withRedis(async (server) => {
+  const { version, oneByOne, pipelined, denying } = await withRedis(async (server) => {
     const info = await server.admin.info('server');
     return {
       version: info.match(/^redis_version:(\S+)/m)[1],
-      admitting: await measure(server, 'visit', budget),
-      denying: await measure(server, 'exhaust', budget),
+      oneByOne: rowsOf(await measure(server, 'visit', ONE_BY_ONE, budget)),
+      pipelined: rowsOf(await measure(server, 'visit', PIPELINED, budget)),
+      denying: rowsOf(await measure(server, 'exhaust', PIPELINED, budget)),
     };
   });
   const columns = [
@@ -113,17 +121,28 @@ export async function redis(budget) {
     ['clientCpuMicros', 'client CPU us', short],
     ['admitted', 'admitted', (share) => share.toFixed(3)],
   ];
-  const rows = rowsOf(admitting);
-  const ratio = (name, key) => rows.find((row) => row.name === name)[key];
+  const goal = (text, rows) => {
+    const [ours, flexible] = [DEFAULT, FLEXIBLE].map((name) => rows.find((row) => row.name === name));
+    return {
+      goal: `Redis CPU, default policy, ${text}: at most 2.20 x ${FLEXIBLE}`,
+      seen: ours.toFlexible,
+      least: ours.leastRedisCpuMicros / flexible.leastRedisCpuMicros,
+      most: 2.2,
+    };
+  };
+  const roundTrips = Math.max(...[...oneByOne, ...pipelined, ...denying].map((row) => row.roundTrips));
   return {
     versions: { redis: version },
     tables: [
-      { title: 'Redis: a decision that admits, 100 per minute', columns, rows },
-      { title: 'Redis: a decision that denies, 100 per minute', columns, rows: rowsOf(denying) },
+      { title: 'Redis: a decision that admits, one command per packet', columns, rows: oneByOne },
+      { title: 'Redis: a decision that admits, pipelined', columns, rows: pipelined },
+      { title: 'Redis: a decision that denies, pipelined', columns, rows: denying },
     ],
     goals: [
-      ['Redis CPU, default policy: at most 2.20 x rate-limiter-flexible', ratio(DEFAULT, 'toFlexible'), 2.2],
-      ['Redis, default policy: one round trip', ratio(DEFAULT, 'roundTrips'), 1],
+      goal('admitted', oneByOne),
+      goal('admitted, pipelined', pipelined),
+      goal('denied, pipelined', denying),
+      { goal: 'Redis, all algorithms: one round trip per decision', seen: roundTrips, most: 1 },
     ],
   };
 }

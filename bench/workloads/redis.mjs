@@ -62,7 +62,11 @@ const contenders = {
 };
 
 export async function open(_name, options) {
-  const client = new Redis({ host: '127.0.0.1', port: options.port });
+  const client = new Redis({
+    host: '127.0.0.1',
+    port: options.port,
+    enableAutoPipelining: options.pipelined,
+  });
   const { take } = await contenders[options.kind](client, options);
   const ids = makeIds(options.keys);
   const order = shuffled(options.keys);
