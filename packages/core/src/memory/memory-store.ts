@@ -67,13 +67,13 @@ export class MemoryStore implements Store<false> {
     return table;
   }
 
-  /** Gives up one key if the store is full: of the table that grows, or of the largest if that one is empty. */
+  /** Gives up one key if the store is full, of the table that grows before all others: expired, admitted, denied. */
   #makeRoom(growing: MemoryTable, now: number): void {
     if (this.size < this.#maxKeys) return;
-    let from = growing;
-    if (growing.size === 0) {
-      for (const table of this.#tables.values()) if (table.size > from.size) from = table;
-    }
-    if (!from.giveUp(now)) this.#evictions += 1;
+    const others = [...this.#tables.values()].filter((table) => table !== growing);
+    const tables = [growing, ...others.sort((a, b) => b.size - a.size)];
+    if (tables.some((table) => table.giveUpExpired(now))) return;
+    this.#evictions += 1;
+    if (!tables.some((table) => table.giveUpAdmitted())) tables.some((table) => table.giveUpDenied());
   }
 }

@@ -46,12 +46,13 @@ export class MemoryTable implements Table<false> {
     const admitted = this.#ledger.judge(slot, cost, plan, charge, now);
     if (charge) {
       const writes = this.#ledger.writes(plan);
+      const known = slot > 0;
       if (writes) {
-        if (slot === 0) slot = this.#add(key, now);
+        if (!known) slot = this.#add(key, now);
         this.#ledger.write(slot, plan);
       }
       if (slot > 0 && !admitted) this.#slots.denied(slot);
-      else if (writes) this.#slots.admitted(slot);
+      else if (writes && known) this.#slots.admitted(slot);
     }
     if (this.size > NOT_WORTH_TIDYING) this.#tidy(now);
     return this.#ledger.answer(plan);
@@ -73,24 +74,35 @@ export class MemoryTable implements Table<false> {
   /** Nothing to let go of: what is stored stays until it expires. */
   close(): void {}
 
-  /** Gives up the key that can best be missed; returns whether it had expired. */
-  giveUp(now: number): boolean {
+  /** Gives up a key that has expired, if one is near; returns whether one was. */
+  giveUpExpired(now: number): boolean {
     this.#now = now;
-    const slot = this.#slots.candidate(this.#isExpired);
-    const expired = this.#isExpired(slot);
-    this.#drop(this.#keys.get(slot) as string, slot);
-    return expired;
+    return this.#giveUp(this.#slots.expiredNear(this.#isExpired));
+  }
+
+  /** Gives up the key that was not used for longest, of those that are not being denied; returns whether there was one. */
+  giveUpAdmitted(): boolean {
+    return this.#giveUp(this.#slots.oldestAdmitted());
+  }
+
+  /** Gives up a key that is being denied; returns whether there was one. */
+  giveUpDenied(): boolean {
+    return this.#giveUp(this.#slots.oldestDenied());
+  }
+
+  #giveUp(slot: number): boolean {
+    if (slot > 0) this.#drop(this.#keys.get(slot) as string, slot);
+    return slot > 0;
   }
 
   readonly #isExpired = (slot: number): boolean => this.#ledger.isExpired(slot, this.#now);
 
-  /** Gives up to two expired keys up: each call adds at most one, so they cannot pile up. */
+  /** Gives up to three expired keys up. The round is faster than keys are added, so they cannot pile up. */
   #tidy(now: number): void {
     this.#now = now;
-    for (let step = 0; step < 2; step++) {
-      const slot = this.#slots.expiredHead(this.#isExpired);
-      if (slot > 0) this.#drop(this.#keys.get(slot) as string, slot);
-    }
+    this.#giveUp(this.#slots.expiredHead(this.#isExpired));
+    this.#giveUp(this.#slots.expiredInTurn(this.#isExpired));
+    this.#giveUp(this.#slots.expiredInTurn(this.#isExpired));
   }
 
   #add(key: string, now: number): number {

@@ -25,6 +25,8 @@ export class Slots {
   #free = 0;
   #made = 0;
   #size = 0;
+  /** The slot that a round over all of them has come to. */
+  #turn = 0;
 
   /** How many slots are in use. */
   get size(): number {
@@ -48,11 +50,12 @@ export class Slots {
     this.#unlink(slot);
     const links = this.#links.piece(slot);
     links[this.#links.base(slot)] = this.#free;
+    links[this.#links.base(slot) + 2] = 0;
     this.#free = slot;
     this.#size -= 1;
   }
 
-  /** The slot's state was written and its request admitted. */
+  /** The state of a slot that was in use before was written, and its request admitted. */
   admitted(slot: number): void {
     const links = this.#links.piece(slot);
     const queue = this.#links.base(slot) + 2;
@@ -66,20 +69,30 @@ export class Slots {
     if ((links[this.#links.base(slot) + 2] & DENIED) === 0) this.#move(slot, DENIED);
   }
 
-  /**
-   * Returns the slot to give up next: an expired one at the head of a queue, else the longest unwritten of the
-   * admitted, else, if `evenDenied`, the first of the denied. 0 if there is none.
-   */
-  candidate(expired: (slot: number) => boolean): number {
+  /** Returns an expired slot near the head of a queue, 0 if there is none. */
+  expiredNear(expired: (slot: number) => boolean): number {
+    for (const queue of [OPEN, DENIED]) {
+      let slot = this.#heads[queue];
+      for (let step = 0; step < STEPS && slot > 0; step++) {
+        if (expired(slot)) return slot;
+        slot = this.#links.piece(slot)[this.#links.base(slot)];
+      }
+    }
+    return 0;
+  }
+
+  /** Returns the longest unwritten of the admitted, 0 if all are being denied. */
+  oldestAdmitted(): number {
     for (let step = 0; step < STEPS; step++) {
       const slot = this.#heads[OPEN];
       if (slot === 0 || !this.#pass(slot)) break;
     }
-    const open = this.#heads[OPEN];
-    if (open > 0 && expired(open)) return open;
-    const denied = this.#heads[DENIED];
-    if (denied > 0 && (open === 0 || expired(denied))) return denied;
-    return open;
+    return this.#heads[OPEN];
+  }
+
+  /** Returns the slot that has been denied for longest, 0 if none is. */
+  oldestDenied(): number {
+    return this.#heads[DENIED];
   }
 
   /** One step of tidying: returns a slot at the head of a queue if it is expired, else 0. */
@@ -88,6 +101,15 @@ export class Slots {
     if (open > 0 && !this.#pass(open) && expired(open)) return open;
     const denied = this.#heads[DENIED];
     return denied > 0 && expired(denied) ? denied : 0;
+  }
+
+  /** One step of a round over all slots, which finds those that expired behind others that live on. */
+  expiredInTurn(expired: (slot: number) => boolean): number {
+    if (this.#made === 0) return 0;
+    this.#turn = (this.#turn % this.#made) + 1;
+    const slot = this.#turn;
+    const used = this.#links.piece(slot)[this.#links.base(slot) + 2] !== 0;
+    return used && expired(slot) ? slot : 0;
   }
 
   /** Sends a marked slot to the end of its queue; returns whether it was marked. */
