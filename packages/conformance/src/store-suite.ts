@@ -5,10 +5,12 @@
  */
 
 import { admission } from './store/admission.js';
+import { algorithmChange } from './store/algorithm-change.js';
 import { concurrency } from './store/concurrency.js';
 import { countDenied } from './store/count-denied.js';
 import { keys } from './store/keys.js';
 import { lifecycle } from './store/lifecycle.js';
+import { liveChange } from './store/live-change.js';
 import { peek } from './store/peek.js';
 import { refund } from './store/refund.js';
 import { requestLimit } from './store/request-limit.js';
@@ -28,6 +30,8 @@ const topics = [
   several,
   keys,
   lifecycle,
+  algorithmChange,
+  liveChange,
   concurrency,
 ];
 
