@@ -131,19 +131,19 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
   }
 
   consume(key: string, options?: RequestOptions): Eventually<A, Decision> {
-    return this.#async ? later(() => this.#judge(key, options, true)) : this.#judge(key, options, true);
+    return this.#async ? rejecting(() => this.#judge(key, options, true)) : this.#judge(key, options, true);
   }
 
   peek(key: string, options?: RequestOptions): Eventually<A, Decision> {
-    return this.#async ? later(() => this.#judge(key, options, false)) : this.#judge(key, options, false);
+    return this.#async ? rejecting(() => this.#judge(key, options, false)) : this.#judge(key, options, false);
   }
 
   refund(decision: Decision, units?: number): Eventually<A, void> {
-    return this.#async ? later(() => this.#giveBack(decision, units)) : this.#giveBack(decision, units);
+    return this.#async ? rejecting(() => this.#giveBack(decision, units)) : this.#giveBack(decision, units);
   }
 
   reset(key: string): Eventually<A, void> {
-    return this.#async ? later(() => this.#reset(key)) : this.#reset(key);
+    return this.#async ? rejecting(() => this.#reset(key)) : this.#reset(key);
   }
 
   close(): void {
@@ -164,10 +164,8 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
     }
     const receipt: Receipt = { limiter: this, key, plan, left: 0 };
     const answer = plan.terms.length === 0 ? [] : this.#table.decide(key, cost, plan, charge, this.#now());
-    const decision =
-      answer instanceof Promise
-        ? answer.then((numbers) => readAnswer(this.policies, cost, numbers, receipt, charge))
-        : readAnswer(this.policies, cost, answer as Answer, receipt, charge);
+    const read = (numbers: Answer) => readAnswer(this.policies, cost, numbers, receipt, charge);
+    const decision = this.#async ? Promise.resolve(answer).then(read) : read(answer as Answer);
     return decision as Eventually<A, Decision>;
   }
 
@@ -283,6 +281,10 @@ function namesOf(store: Store, name: string): Set<string> {
 }
 
 /** What throws on a synchronous store rejects on an asynchronous one. */
-function later<A extends boolean, T>(work: () => Eventually<A, T>): Eventually<A, T> {
-  return Promise.resolve().then(work) as Eventually<A, T>;
+function rejecting<A extends boolean, T>(work: () => Eventually<A, T>): Eventually<A, T> {
+  try {
+    return Promise.resolve(work()) as Eventually<A, T>;
+  } catch (error) {
+    return Promise.reject(error) as Eventually<A, T>;
+  }
 }

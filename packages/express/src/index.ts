@@ -69,7 +69,8 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
       next(error);
       return;
     }
-    if ('then' in verdict) verdict.then((settled) => answer(settled, request, response, next), next);
+    if ('then' in verdict)
+      verdict.then((settled) => answer(settled, request, response, next)).then(undefined, next);
     else answer(verdict, request, response, next);
   }
 

@@ -1,9 +1,12 @@
 -- Fixed window: one count per window, windows aligned to the epoch; see fixed-window.ts.
 -- numbers: limit, window, countDenied. state: k (number of the window), window, used.
 
+-- What a state of this algorithm begins with: of another kind, it counts as absent.
+local KIND = 1
+
 local function decide(state, now, cost, limit, window, countDenied)
   local k, stored, used = 0, 0, 0
-  if state then k, stored, used = struct.unpack('<ddd', state) end
+  if state then k, stored, used = struct.unpack('<ddd', state, 2) end
   local at = now
   if stored > 0 then
     local start = k * stored
@@ -32,16 +35,16 @@ local function decide(state, now, cost, limit, window, countDenied)
     used > 0 and left or 0,
     at,
     0,
-  }, writes, writes ~= NOTHING and struct.pack('<ddd', (at + left) / window - 1, window, used)
+  }, writes, writes ~= NOTHING and struct.pack('<Bddd', KIND, (at + left) / window - 1, window, used)
 end
 
 -- Making a function costs; most calls are no refunds.
-if ARGV[1] ~= 'refund' then return decide end
+if ARGV[1] ~= 'refund' then return decide, nil, nil, KIND end
 
 local function refund(state, now, units, at)
-  local k, window, used = struct.unpack('<ddd', state)
+  local k, window, used = struct.unpack('<ddd', state, 2)
   if math.floor(at / window) == k then used = math.max(0, used - units) end
-  return struct.pack('<ddd', k, window, used)
+  return struct.pack('<Bddd', KIND, k, window, used)
 end
 
-return decide, refund
+return decide, refund, nil, KIND

@@ -1,7 +1,7 @@
 -- Leaky bucket: a queue of `capacity` units that lets requests out evenly; see leaky-bucket.ts.
 -- numbers and state: as in token-bucket.lua, with the capacity for the burst.
 
-local bucketDecide, bucketRefund, _, time = algorithm('token-bucket')
+local bucketDecide, bucketRefund, _, kind, time = algorithm('token-bucket')
 
 local function decide(state, now, cost, capacity, rate, period)
   local outcome, writes, next, level, part = bucketDecide(state, now, cost, capacity, rate, period)
@@ -10,12 +10,12 @@ local function decide(state, now, cost, capacity, rate, period)
 end
 
 -- Making a function costs; most calls are no refunds.
-if ARGV[1] ~= 'refund' then return decide end
+if ARGV[1] ~= 'refund' then return decide, nil, nil, kind end
 
 local function refund(state, now, units, at, level)
-  local tokens, part, stored = struct.unpack('<ddd', state)
+  local tokens, part, stored = struct.unpack('<ddd', state, 2)
   if stored ~= at or tokens + (part > 0 and 1 or 0) ~= level then return state end
   return bucketRefund(state, now, units)
 end
 
-return decide, refund
+return decide, refund, nil, kind

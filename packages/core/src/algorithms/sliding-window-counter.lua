@@ -4,11 +4,14 @@
 -- state: s, bucket (ms), total, the edge's count, then the counts of the buckets s - 1 … s - buckets + 1, called the
 --   ring. Within one bucket only the first four change, so the ring stays packed until it advances.
 
+-- What a state of this algorithm begins with: of another kind, it counts as absent.
+local KIND = 2
+
 local DROP = 1
 local KEEP = 2
 
--- Bytes of the four numbers in front of the ring.
-local FRONT = 32
+-- Bytes of the kind and the four numbers in front of the ring.
+local FRONT = 33
 
 -- The counts of a ring by age, from 1, and the current bucket's own count, which is what the total holds beyond them.
 local function countsOf(ring, total)
@@ -55,7 +58,7 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, coun
   local stored, storedBucket, total, old, ring = 0, 0, 0, 0, ''
   local at = now
   if state then
-    stored, storedBucket, total, old = struct.unpack('<dddd', state)
+    stored, storedBucket, total, old = struct.unpack('<dddd', state, 2)
     if #state > FRONT then ring = string.sub(state, FRONT + 1) end
     if stored * storedBucket > at then at = stored * storedBucket end
   end
@@ -139,14 +142,14 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, coun
     reset,
     at,
     0,
-  }, writes, writes ~= NOTHING and struct.pack('<dddd', s, bucket, used, old) .. ring
+  }, writes, writes ~= NOTHING and struct.pack('<Bdddd', KIND, s, bucket, used, old) .. ring
 end
 
 -- Making a function costs; most calls are no refunds.
-if ARGV[1] ~= 'refund' then return decide end
+if ARGV[1] ~= 'refund' then return decide, nil, nil, KIND end
 
 local function refund(state, now, units, at)
-  local s, bucket, total, old = struct.unpack('<dddd', state)
+  local s, bucket, total, old = struct.unpack('<dddd', state, 2)
   local counts, current = countsOf(string.sub(state, FRONT + 1), total)
   local buckets = #counts + 1
   local age = s - math.floor(at / bucket)
@@ -158,7 +161,7 @@ local function refund(state, now, units, at)
     total = total - taken
     if age > 0 then counts[age] = counts[age] - taken end
   end
-  return struct.pack('<dddd' .. string.rep('d', #counts), s, bucket, total, old, unpack(counts))
+  return struct.pack('<Bdddd' .. string.rep('d', #counts), KIND, s, bucket, total, old, unpack(counts))
 end
 
-return decide, refund
+return decide, refund, nil, KIND

@@ -1,10 +1,13 @@
 -- Token bucket: `burst` tokens at most, refilled at `rate` tokens per `period` ms; see token-bucket.ts.
 -- numbers: burst, rate, period. state: tokens, part, at, rate, period (those it was written under).
 
+-- What a state of this algorithm and of leaky-bucket begins with: of another kind, it counts as absent.
+local KIND = 3
+
 -- The debt as it stands now: aged at the rate it was written under, then in units of this one.
 local function age(state, now, burst, period)
   if not state then return 0, 0, now end
-  local tokens, part, stored, storedRate, storedPeriod = struct.unpack('<ddddd', state)
+  local tokens, part, stored, storedRate, storedPeriod = struct.unpack('<ddddd', state, 2)
   local at = now
   if stored > at then at = stored end
   local back, rest = mulDiv(at - stored, storedRate, storedPeriod)
@@ -56,14 +59,14 @@ local function decide(state, now, cost, burst, rate, period)
     time(tokens, part, rate, period),
     at,
     0,
-  }, charged and IF_ADMITTED or NOTHING, charged and struct.pack('<ddddd', tokens, part, at, rate, period), level, part
+  }, charged and IF_ADMITTED or NOTHING, charged and struct.pack('<Bddddd', KIND, tokens, part, at, rate, period), level, part
 end
 
 local function refund(state, now, units)
-  local tokens, part, at, rate, period = struct.unpack('<ddddd', state)
+  local tokens, part, at, rate, period = struct.unpack('<ddddd', state, 2)
   tokens = tokens - units
   if tokens < 0 then tokens, part = 0, 0 end
-  return struct.pack('<ddddd', tokens, part, at, rate, period)
+  return struct.pack('<Bddddd', KIND, tokens, part, at, rate, period)
 end
 
-return decide, refund, nil, time
+return decide, refund, nil, KIND, time

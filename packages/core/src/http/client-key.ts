@@ -42,7 +42,8 @@ export function byHeader(name: string): (request: WithHeaders) => string | undef
   const field = name.toLowerCase();
   return ({ headers }) => {
     const value = Object.hasOwn(headers, field) ? headers[field] : undefined;
-    if (value === undefined) return undefined;
+    // Sent empty is not sent: else all who do so would share a quota.
+    if (value === undefined || value.length === 0) return undefined;
     return `${field}:${digest(Array.isArray(value) ? value.join(', ') : value).slice(1)}`;
   };
 }

@@ -62,8 +62,13 @@ const PASS: Verdict = { headers: [] };
 interface Trail {
   readonly charges: { readonly guard: object; readonly limiter: Limiter; readonly key: string }[];
   /** What its headers tell of, and the policy that legacy headers show. */
-  readonly items: HeaderItem[];
-  binding: HeaderItem | undefined;
+  readonly items: ToldItem[];
+  binding: ToldItem | undefined;
+}
+
+/** What headers tell of a policy, and the instant that its time counts from. */
+interface ToldItem extends HeaderItem {
+  readonly at: number;
 }
 
 const trails = new WeakMap<IncomingMessage, Trail>();
@@ -175,7 +180,9 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
 
   /** Headers that tell of this decision and of those that other limiters made on the request before. */
   #tell(decision: Decision, trail: Trail): Header[] {
-    let binding: HeaderItem | undefined;
+    // The instant of the decision: another one, a ms later, would round to another second now and then.
+    const at = instantOf(decision) ?? Date.now();
+    let binding: ToldItem | undefined;
     decision.policies.forEach((policy, i) => {
       if (policy.limit === Infinity) return;
       const denies = !policy.allowed && policy.retryAfterMs !== Infinity;
@@ -184,6 +191,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
         name: this.#names[i],
         timeMs: denies ? policy.retryAfterMs : policy.resetMs,
         denies,
+        at,
       };
       trail.items.push(item);
       if (policy.name === decision.policy) binding = item;
@@ -194,8 +202,8 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     if (before === undefined || !decision.allowed || binding.remaining < before.remaining) {
       trail.binding = binding;
     }
-    // The instant of the decision: another one, a ms later, would round to another second now and then.
-    return formatHeaders(this.#formats, trail.items, trail.binding, instantOf(decision) ?? Date.now());
+    const items = trail.items.map((item) => ({ ...item, timeMs: item.timeMs - (at - item.at) }));
+    return formatHeaders(this.#formats, items, items[trail.items.indexOf(trail.binding as ToldItem)], at);
   }
 }
 

@@ -38,9 +38,9 @@ export function createRouteGuards<Req, Handler>(
   options: RateLimitOptions<Req, Handler>,
   host: Host<Req>,
 ): RouteGuards<Req, Handler> {
-  const store = options?.store ?? new MemoryStore();
+  const store = options?.store === undefined ? new MemoryStore() : options.store;
   const withStore = (some: RateLimitOptions<Req, Handler>) =>
-    createGuard(some?.limiter === undefined ? { ...some, store } : some, host);
+    createGuard(some?.limiter === undefined ? { store, ...some } : some, host);
   const general = withStore(options);
   const known: { own: object; place: string; guard: Guard<Req, Handler> }[] = [];
 

@@ -25,7 +25,7 @@ import { Journal } from './journal.js';
 /** One policy's part: where in a row its state stands, and who reads it. */
 interface Section {
   /** `undefined` for the log, whose entries are in journals. */
-  readonly algorithm: Algorithm | undefined;
+  algorithm: Algorithm | undefined;
   readonly offset: number;
   readonly width: number;
   /** What the last call of `decide` said. */
@@ -53,6 +53,13 @@ export class Ledger {
     this.#rows = new Rows(width, (length) => new Float64Array(length));
     this.#blank = new Float64Array(width);
     this.#answer = new Float64Array(policies.length * ANSWER_WIDTH);
+  }
+
+  /** Lets the algorithms of these policies, whose state looks the same, take over from those it was made for. */
+  adopt(policies: readonly ParsedPolicy[]): void {
+    policies.forEach(({ algorithm }, i) => {
+      this.#sections[i].algorithm = algorithm === 'sliding-window-log' ? undefined : algorithms[algorithm];
+    });
   }
 
   /** Judges a request of the key in `slot` (0: a new key); returns whether all policies of the plan admit it. */

@@ -61,7 +61,7 @@ export class MemoryStore implements Store<false> {
   /** Opens a limiter's table; what a closed limiter of the same name and policies left is taken over. */
   open(name: string, policies: readonly ParsedPolicy[]): Table<false> {
     const left = this.#tables.get(name);
-    if (left?.suits(policies)) return left;
+    if (left?.adopt(policies)) return left;
     const table = new MemoryTable(policies, (now) => this.#makeRoom(table, now));
     this.#tables.set(name, table);
     return table;

@@ -34,9 +34,11 @@ export class MemoryTable implements Table<false> {
     return this.#slots.size;
   }
 
-  /** Whether the table can serve these policies with the state it has. */
-  suits(policies: readonly ParsedPolicy[]): boolean {
-    return shapeOf(policies) === this.#shape;
+  /** Goes on with these policies if its state suits them; returns whether it does. */
+  adopt(policies: readonly ParsedPolicy[]): boolean {
+    const suits = shapeOf(policies) === this.#shape;
+    if (suits) this.#ledger.adopt(policies);
+    return suits;
   }
 
   decide(id: string, cost: number, plan: Plan, charge: boolean, given: number | undefined): Answer {
@@ -126,6 +128,8 @@ function shorten(id: string): string {
   return id.length > LONGEST_KEY || id.charCodeAt(0) === 35 ? digest(id) : id;
 }
 
+/** What state looks like. The two buckets keep the same, here as in Redis. */
 function shapeOf(policies: readonly ParsedPolicy[]): string {
-  return policies.map(({ name, algorithm, buckets }) => `${name}:${algorithm}:${buckets}`).join(' ');
+  const kindOf = (algorithm: string) => (algorithm === 'leaky-bucket' ? 'token-bucket' : algorithm);
+  return policies.map(({ name, algorithm, buckets }) => `${name}:${kindOf(algorithm)}:${buckets}`).join(' ');
 }

@@ -26,7 +26,7 @@ local function judge(i, position, admitted, now)
   local key = KEYS[i]
   if not key then return admitted end
   local cost, from, to = numbers[1], position + 1, position + numbers[position]
-  local decide, refund, open = algorithm(ARGV[2 + i])
+  local decide, refund, open, kind = algorithm(ARGV[2 + i])
 
   -- Only the log is read and written in parts.
   local state, found
@@ -34,6 +34,8 @@ local function judge(i, position, admitted, now)
     state, found = open(key)
   else
     state = redis.call('GET', key)
+    -- What another algorithm left says nothing to this one.
+    if state and string.byte(state) ~= kind then state = false end
     found = state
   end
 

@@ -1,6 +1,6 @@
 -- The entries of a sliding-window log, packed into a string.
 --
--- header: kind (NARROW or WIDE), base (the instant that instants count from), before (the sum before the first entry),
+-- header: kind (NARROW or WIDE; of another kind, the state counts as absent), base (the instant that instants count from), before (the sum before the first entry),
 --   head (entries at the front that are forgotten but still there).
 -- entry: instant - base, and the running sum up to it. 8 bytes as long as both are below 2^32, else 16.
 --
@@ -9,9 +9,9 @@
 
 local HEADER = 21
 local HEADER_FORMAT = '<BddI4'
-local NARROW = 1
-local WIDE = 2
-local FORMATS, SIZES = { '<I4I4', '<dd' }, { 8, 16 }
+local NARROW = 5
+local WIDE = 6
+local FORMATS, SIZES = { [NARROW] = '<I4I4', [WIDE] = '<dd' }, { [NARROW] = 8, [WIDE] = 16 }
 local FIRST = 8213
 
 local function kindFor(instant, sum)
@@ -21,20 +21,21 @@ end
 -- Opens the log of a key; returns it and whether there is one.
 local function open(key)
   local first = redis.call('GETRANGE', key, 0, FIRST - 1)
-  if first == '' then
+  local kind = string.byte(first)
+  if kind ~= NARROW and kind ~= WIDE then
     return {
       count = 0,
       instant = function() return 0 end,
       sum = function() return 0 end,
       add = function(_, at, cost, ttl)
-        local kind = kindFor(0, cost)
-        local value = struct.pack(HEADER_FORMAT, kind, at, 0, 0) .. struct.pack(FORMATS[kind], 0, cost)
+        local new = kindFor(0, cost)
+        local value = struct.pack(HEADER_FORMAT, new, at, 0, 0) .. struct.pack(FORMATS[new], 0, cost)
         redis.call('SET', key, value, 'PX', ttl)
       end,
     }, false
   end
 
-  local kind, base, before, head = struct.unpack(HEADER_FORMAT, first)
+  local _, base, before, head = struct.unpack(HEADER_FORMAT, first)
   local format, size = FORMATS[kind], SIZES[kind]
   local length = #first < FIRST and #first or redis.call('STRLEN', key)
   local log = { count = (length - HEADER) / size - head }
