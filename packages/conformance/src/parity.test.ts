@@ -18,13 +18,12 @@ const LONG_TRACES: number = scaled(6);
 const backend = single('parity', { enableAutoPipelining: true });
 afterAll(() => backend.close());
 
-const memory = new MemoryStore();
 const redis = backend.makeStore();
 let names = 0;
 
 function differenceOf(trace: Trace, tally?: Tally): Promise<Difference | undefined> {
   names += 1;
-  return compare(trace, memory, redis, `t${names}`, tally);
+  return compare(trace, new MemoryStore(), redis, `t${names}`, tally);
 }
 
 /** Fails with the least trace that shows the difference, which is kept for the next run. */
