@@ -19,7 +19,7 @@ export interface ManualClock extends Clock {
  * Returns a clock that only moves when told: for tests, simulations and replays.
  *
  * @param at - where it starts, whole ms since the epoch.
- * @throws ArgumentError if it would stand on anything but an integer from 0 to 2^53 - 1.
+ * @throws ArgumentError if it would stand on anything but an integer from 0 to 2^52.
  *
  * @example
  * import { createLimiter, manualClock } from '@sluice/core';
@@ -43,9 +43,12 @@ export function manualClock(at = 0): ManualClock {
   };
 }
 
-/** Returns `at` if it is an instant: whole ms, neither negative nor above 2^53 - 1. */
+/** So that an instant plus the longest waits is still a safe integer. The year 144,683. */
+const LATEST = 2 ** 52;
+
+/** Returns `at` if it is an instant: whole ms from 0 to 2^52. */
 export function instant(at: unknown): number {
-  if (!Number.isSafeInteger(at) || (at as number) < 0) {
+  if (!Number.isInteger(at) || (at as number) < 0 || (at as number) > LATEST) {
     throw expected('ERR_SLUICE_ARGUMENT', 'clock.now()', 'whole milliseconds since the epoch', at);
   }
   return at as number;

@@ -27,6 +27,9 @@ local function decide(state, now, cost, limit, window, countDenied)
   elseif cost > 0 and fits then
     used = used + cost
     writes = IF_ADMITTED
+  elseif stored > 0 and stored ~= window and cost > 0 and cost <= limit then
+    -- Or else each later request would find it all in its own window again, and wait for ever.
+    writes = ALWAYS
   end
 
   return {

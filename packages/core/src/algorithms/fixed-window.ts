@@ -41,6 +41,9 @@ export const fixedWindow: Algorithm = {
     } else if (cost > 0 && fits) {
       used += cost;
       writes = IF_ADMITTED;
+    } else if (stored > 0 && stored !== window && cost > 0 && cost <= limit) {
+      // Or else each later request would find it all in its own window again, and wait for ever.
+      writes = ALWAYS;
     }
 
     const left = (k + 1) * window - at;

@@ -4,7 +4,7 @@
  * That instant counts in units of 1 / rate ms from {@link EPOCH}, so that it is a whole number; the debt is how far it
  * lies ahead of now, and a token is `period` units. `debt + cost * period <= burst * period`.
  *
- * numbers: burst, rate, period. state: tat, rate, period (those it was written under).
+ * numbers: burst, rate, period. state: tat, burst, rate, period (those it was written under).
  *
  * @module
  */
@@ -19,47 +19,50 @@ export const EPOCH = 2_051_222_400_000;
 export const gcra: Algorithm = {
   numbers: tokenBucket.numbers,
 
-  width: () => 3,
+  width: () => 4,
 
   decide(numbers, state, base, now, cost, out) {
     const burst = numbers[0];
     const rate = numbers[1];
     const period = numbers[2];
 
+    // Until this request is charged, the debt counts and ages as it was written.
+    const known = state[base + 3] > 0;
+    const storedRate = known ? state[base + 2] : rate;
+    const storedPeriod = known ? state[base + 3] : period;
     let debt = debtAt(state, base, now);
-    const storedPeriod = state[base + 2];
-    if (storedPeriod > 0 && storedPeriod !== period) debt = ceilMulDiv(debt, period, storedPeriod);
-    // More than the capacity is only seen after the clock stepped back, or after the capacity shrank.
-    debt = Math.min(debt, burst * period);
 
-    const room = Math.floor((burst * period - debt) / period);
+    let room = burst - Math.ceil(debt / storedPeriod);
     const fits = cost <= room || cost === 0;
+    let retry = 0;
+    if (!fits) retry = cost > burst ? NEVER : Math.ceil((debt - (burst - cost) * storedPeriod) / storedRate);
     const charged = cost > 0 && fits;
-    const retry = fits ? 0 : cost > burst ? NEVER : Math.ceil((debt + cost * period - burst * period) / rate);
-    if (charged) debt += cost * period;
-    report(
-      out,
-      charged ? room - cost : room,
-      retry,
-      debt === 0 ? 0 : Math.ceil(debt / rate),
-      now,
-      charged ? IF_ADMITTED : NOTHING,
-    );
+    if (charged) {
+      debt = ceilMulDiv(debt, period, storedPeriod) + cost * period;
+      room = burst - Math.ceil(debt / period);
+    }
+    const reset = debt === 0 ? 0 : Math.ceil(debt / (charged ? rate : storedRate));
+
+    report(out, room, retry, reset, now, charged ? IF_ADMITTED : NOTHING);
     out[NEXT] = (now - EPOCH) * rate + debt;
-    out[NEXT + 1] = rate;
-    out[NEXT + 2] = period;
+    out[NEXT + 1] = burst;
+    out[NEXT + 2] = rate;
+    out[NEXT + 3] = period;
   },
 
-  refund(numbers, state, base, now, units) {
-    const storedPeriod = state[base + 2];
-    const debt = Math.min(debtAt(state, base, now), numbers[0] * storedPeriod);
-    state[base] = (now - EPOCH) * state[base + 1] + Math.max(0, debt - units * storedPeriod);
+  refund(_numbers, state, base, now, units) {
+    const debt = debtAt(state, base, now) - units * state[base + 3];
+    state[base] = (now - EPOCH) * state[base + 2] + Math.max(0, debt);
   },
 };
 
-/** How far the theoretical arrival time lies ahead, in the units it was written in. */
+/**
+ * How far the theoretical arrival time lies ahead, in the units it was written in. More than the capacity it was
+ * written under is only seen after the clock stepped back.
+ */
 function debtAt(state: Row, base: number, now: number): number {
-  return Math.max(0, state[base] - (now - EPOCH) * state[base + 1]);
+  const debt = state[base] - (now - EPOCH) * state[base + 2];
+  return Math.max(0, Math.min(debt, state[base + 1] * state[base + 3]));
 }
 
 /** Whether every number that `decide` forms from 1970 to 2100 is exact. */

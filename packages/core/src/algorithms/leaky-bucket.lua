@@ -4,8 +4,8 @@
 local bucketDecide, bucketRefund, _, kind, time = algorithm('token-bucket')
 
 local function decide(state, now, cost, capacity, rate, period)
-  local outcome, writes, next, level, part = bucketDecide(state, now, cost, capacity, rate, period)
-  if writes == IF_ADMITTED then outcome[5] = time(level, part, rate, period) end
+  local outcome, writes, next, tokens, part = bucketDecide(state, now, cost, capacity, rate, period)
+  if writes == IF_ADMITTED then outcome[5] = time(tokens - cost, part, rate, period) end
   return outcome, writes, next
 end
 

@@ -88,6 +88,9 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, coun
   elseif cost > 0 and fits then
     used = total + cost
     writes = IF_ADMITTED
+  elseif state and (storedBucket ~= bucket or #state ~= FRONT + #ring) and cost > 0 and cost <= limit then
+    -- Or else each later request would find it all in its own bucket again, and wait for ever.
+    writes = ALWAYS
   end
 
   -- Walks forward, bucket by bucket, to the first instant at which the cost fits.

@@ -55,6 +55,9 @@ export const slidingWindowCounter: Algorithm = {
     } else if (cost > 0 && fits) {
       used = total + cost;
       writes = IF_ADMITTED;
+    } else if (state[base + 1] > 0 && state[base + 1] !== bucket && cost > 0 && cost <= limit) {
+      // Or else each later request would find it all in its own bucket again, and wait for ever.
+      writes = ALWAYS;
     }
     out[NEXT + 2] = used;
     report(

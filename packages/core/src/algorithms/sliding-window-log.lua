@@ -28,7 +28,7 @@ local function decide(log, now, cost, limit, window)
   if not fits and cost > limit then
     retry = NEVER
   elseif not fits then
-    local leaves = firstIndex(log, function(i) return log.sum(i) >= before + cost - room end)
+    local leaves = firstIndex(log, function(i) return log.sum(i) >= before + (cost - room) end)
     retry = log.instant(leaves) + window - at
   end
 

@@ -41,7 +41,7 @@ export const slidingWindowLog = {
     let retry = 0;
     if (!fits && cost > limit) retry = NEVER;
     else if (!fits) {
-      const leaves = firstIndex(log, (i) => log.sum(i) >= before + cost - room);
+      const leaves = firstIndex(log, (i) => log.sum(i) >= before + (cost - room));
       retry = log.instant(leaves) + window - at;
     }
 

@@ -4,27 +4,17 @@
 -- What a state of this algorithm and of leaky-bucket begins with: of another kind, it counts as absent.
 local KIND = 3
 
--- The debt as it stands now: aged at the rate it was written under, then in units of this one.
-local function age(state, now, burst, period)
-  if not state then return 0, 0, now end
-  local tokens, part, stored, storedRate, storedPeriod = struct.unpack('<ddddd', state, 2)
-  local at = now
-  if stored > at then at = stored end
-  local back, rest = mulDiv(at - stored, storedRate, storedPeriod)
+-- The debt as it stands `elapsed` ms later, in the units it was written in.
+local function age(elapsed, tokens, part, rate, period)
+  local back, rest = mulDiv(elapsed, rate, period)
   tokens = tokens - back
   part = part - rest
   if part < 0 then
-    part = part + storedPeriod
+    part = part + period
     tokens = tokens - 1
   end
-  if tokens < 0 then tokens, part = 0, 0 end
-  if storedPeriod ~= period then part = ceilMulDiv(part, period, storedPeriod) end
-  if part == period then
-    part = 0
-    tokens = tokens + 1
-  end
-  if tokens >= burst then tokens, part = burst, 0 end
-  return tokens, part, at
+  if tokens < 0 then return 0, 0 end
+  return tokens, part
 end
 
 -- The ms in which `tokens` and `part` come back, rounded up.
@@ -40,26 +30,40 @@ local function time(tokens, part, rate, period)
 end
 
 local function decide(state, now, cost, burst, rate, period)
-  local tokens, part, at = age(state, now, burst, period)
+  -- Until this request is charged, the debt counts and ages as it was written.
+  local tokens, part, at, storedRate, storedPeriod = 0, 0, now, rate, period
+  if state then
+    tokens, part, at, storedRate, storedPeriod = struct.unpack('<ddddd', state, 2)
+    local elapsed = 0
+    if now > at then elapsed, at = now - at, now end
+    tokens, part = age(elapsed, tokens, part, storedRate, storedPeriod)
+  end
 
   local room = burst - tokens - (part > 0 and 1 or 0)
   local fits = cost <= room or cost == 0
+  local retry = 0
+  if not fits then
+    retry = cost > burst and NEVER or time(tokens - (burst - cost), part, storedRate, storedPeriod)
+  end
   local charged = cost > 0 and fits
-  local retry = fits and 0 or cost > burst and NEVER or time(tokens - (burst - cost), part, rate, period)
-  -- What is in front of the request; a leaky bucket waits for it.
-  local level = tokens
   if charged then
+    part = ceilMulDiv(part, period, storedPeriod)
     tokens = tokens + cost
-    room = room - cost
+    if part == period then
+      part = 0
+      tokens = tokens + 1
+    end
+    room = burst - tokens - (part > 0 and 1 or 0)
+    storedRate, storedPeriod = rate, period
   end
 
   return {
     room > 0 and room or 0,
     retry,
-    time(tokens, part, rate, period),
+    time(tokens, part, storedRate, storedPeriod),
     at,
     0,
-  }, charged and IF_ADMITTED or NOTHING, charged and struct.pack('<Bddddd', KIND, tokens, part, at, rate, period), level, part
+  }, charged and IF_ADMITTED or NOTHING, charged and struct.pack('<Bddddd', KIND, tokens, part, at, rate, period), tokens, part
 end
 
 local function refund(state, now, units)

@@ -29,25 +29,39 @@ export const tokenBucket: Algorithm = {
     const rate = numbers[1];
     const period = numbers[2];
 
-    age(numbers, state, base, now, out);
+    // Until this request is charged, the debt counts and ages as it was written.
+    const known = state[base + 4] > 0;
+    const storedRate = known ? state[base + 3] : rate;
+    const storedPeriod = known ? state[base + 4] : period;
+    const at = Math.max(now, state[base + 2]);
+    age(state, base, at, out);
     let tokens = out[NEXT];
-    const part = out[NEXT + 1];
+    let part = out[NEXT + 1];
 
-    const room = burst - tokens - (part > 0 ? 1 : 0);
+    let room = burst - tokens - (part > 0 ? 1 : 0);
     const fits = cost <= room || cost === 0;
+    let retry = 0;
+    if (!fits) {
+      retry = cost > burst ? NEVER : time(tokens - (burst - cost), part, storedRate, storedPeriod);
+    }
     const charged = cost > 0 && fits;
-    const retry = fits ? 0 : cost > burst ? NEVER : time(tokens - (burst - cost), part, rate, period);
-    if (charged) tokens += cost;
+    if (charged) {
+      part = ceilMulDiv(part, period, storedPeriod);
+      tokens += cost;
+      if (part === period) {
+        part = 0;
+        tokens += 1;
+      }
+      room = burst - tokens - (part > 0 ? 1 : 0);
+    }
+    const reset = charged ? time(tokens, part, rate, period) : time(tokens, part, storedRate, storedPeriod);
 
+    report(out, room, retry, reset, at, charged ? IF_ADMITTED : NOTHING);
     out[NEXT] = tokens;
-    report(
-      out,
-      charged ? room - cost : room,
-      retry,
-      time(tokens, part, rate, period),
-      out[NEXT + 2],
-      charged ? IF_ADMITTED : NOTHING,
-    );
+    out[NEXT + 1] = part;
+    out[NEXT + 2] = at;
+    out[NEXT + 3] = rate;
+    out[NEXT + 4] = period;
   },
 
   refund(_numbers, state, base, _now, units) {
@@ -56,40 +70,24 @@ export const tokenBucket: Algorithm = {
   },
 };
 
-/** Writes the debt as it stands now to out[NEXT…]: aged at the rate it was written under, then in units of this one. */
-function age(numbers: readonly number[], state: Row, base: number, now: number, out: Row): void {
-  const burst = numbers[0];
-  const rate = numbers[1];
-  const period = numbers[2];
+/** Writes the debt as it stands at `at` to out[NEXT] and the place behind, in the units it was written in. */
+function age(state: Row, base: number, at: number, out: Row): void {
   let tokens = state[base];
   let part = state[base + 1];
-  const at = Math.max(now, state[base + 2]);
-  const storedRate = state[base + 3];
-  const storedPeriod = state[base + 4];
-  if (storedPeriod > 0) {
+  const rate = state[base + 3];
+  const period = state[base + 4];
+  if (period > 0) {
     const elapsed = at - state[base + 2];
-    tokens -= floorMulDiv(elapsed, storedRate, storedPeriod);
-    part -= restMulDiv(elapsed, storedRate, storedPeriod);
+    tokens -= floorMulDiv(elapsed, rate, period);
+    part -= restMulDiv(elapsed, rate, period);
     if (part < 0) {
-      part += storedPeriod;
+      part += period;
       tokens -= 1;
     }
     if (tokens < 0) tokens = part = 0;
-    if (storedPeriod !== period) part = ceilMulDiv(part, period, storedPeriod);
-    if (part === period) {
-      part = 0;
-      tokens += 1;
-    }
-    if (tokens >= burst) {
-      tokens = burst;
-      part = 0;
-    }
   }
   out[NEXT] = tokens;
   out[NEXT + 1] = part;
-  out[NEXT + 2] = at;
-  out[NEXT + 3] = rate;
-  out[NEXT + 4] = period;
 }
 
 /** The ms in which `tokens` and `part` come back, rounded up. */
