@@ -246,7 +246,6 @@ export function onRedis(start: Start): void {
     expect(reply.status).toBe(500);
     expect(limitHeaders(reply)).toEqual({});
     expect(app.errors).toEqual([expect.objectContaining({ name: 'StoreError', code: 'ERR_SLUICE_STORE' })]);
-    nowhere.disconnect();
   });
 }
 
