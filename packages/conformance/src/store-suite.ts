@@ -6,6 +6,7 @@
 
 import { admission } from './store/admission.js';
 import { algorithmChange } from './store/algorithm-change.js';
+import { changedNumbers } from './store/changed-numbers.js';
 import { concurrency } from './store/concurrency.js';
 import { countDenied } from './store/count-denied.js';
 import { keys } from './store/keys.js';
@@ -31,6 +32,7 @@ const topics = [
   keys,
   lifecycle,
   algorithmChange,
+  changedNumbers,
   liveChange,
   concurrency,
 ];

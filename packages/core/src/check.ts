@@ -39,3 +39,10 @@ export function oneOf<T>(values: readonly T[], value: unknown, name: string, cod
   }
   return value as T;
 }
+
+/** Whether `value` is an object as `{}` makes them: no array, no `Map`, no `Date`. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}

@@ -94,9 +94,10 @@ export function readAnswer(
   charge: boolean,
 ): Decision {
   const { places, terms } = receipt.plan;
+  let allowed = true;
+  for (let i = 0; i < terms.length; i++) if (answer[i * ANSWER_WIDTH + 1] !== 0) allowed = false;
   const each: PolicyDecision[] = [];
   const instants: number[] = [];
-  let allowed = true;
   let delayMs = 0;
   let next = 0;
   for (let place = 0; place < policies.length; place++) {
@@ -106,30 +107,22 @@ export function readAnswer(
     }
     const from = next * ANSWER_WIDTH;
     const retry = answer[from + 1];
-    if (retry !== 0) allowed = false;
-    delayMs = Math.max(delayMs, answer[from + 4]);
+    const delay = answer[from + 4];
+    if (allowed && delay > delayMs) delayMs = delay;
     instants.push(answer[from + 3]);
     each.push({
       name: policies[place].name,
       limit: terms[next].numbers[0],
       windowMs: terms[next].windowMs,
       remaining: answer[from],
-      retryAfterMs: retry === -1 ? Infinity : retry,
+      retryAfterMs: retry === -1 ? Infinity : allowed || retry > 0 ? retry : delay,
       resetMs: answer[from + 2],
       allowed: retry === 0,
     });
     next += 1;
   }
   if (charge && allowed) receipt.left = cost;
-  return new SluiceDecision(
-    allowed,
-    binding(each, allowed),
-    allowed ? delayMs : 0,
-    cost,
-    each,
-    receipt,
-    instants,
-  );
+  return new SluiceDecision(allowed, binding(each, allowed), delayMs, cost, each, receipt, instants);
 }
 
 function unlimited(policy: ParsedPolicy): PolicyDecision {

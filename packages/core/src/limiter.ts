@@ -4,7 +4,7 @@
  * @module
  */
 
-import { parseName, refuseUnknown } from './check.js';
+import { isRecord, parseName, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
 import { chargesOf, type Receipt, readAnswer, receiptOf } from './decision.js';
 import { ArgumentError, expected } from './errors.js';
@@ -180,8 +180,8 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
       throw expected('ERR_SLUICE_ARGUMENT', 'decision', 'a decision of this limiter', decision);
     }
     const back = Math.min(wanted === undefined ? receipt.left : units(wanted, 'units'), receipt.left);
-    if (back === 0) return undefined as Eventually<A, void>;
     this.#check(receipt.key);
+    if (back === 0) return undefined as Eventually<A, void>;
     const charges = chargesOf(decision);
     receipt.left -= back;
     return this.#table.refund(receipt.key, back, receipt.plan, charges, this.#now());
@@ -199,7 +199,11 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
   #planFor(limit: number | Readonly<Record<string, number>>): Plan {
     if (typeof limit !== 'object' || limit === null) return this.#planForLone(limit);
     const names = this.policies.map((policy) => policy.name);
-    refuseUnknown(limit, names, '`limit`', 'ERR_SLUICE_ARGUMENT');
+    const given = isRecord(limit) ? Object.keys(limit) : [];
+    if (given.length === 0 || given.some((name) => !names.includes(name))) {
+      const what = `an object by policy name (${names.join(', ')})`;
+      throw expected('ERR_SLUICE_ARGUMENT', 'limit', what, given.length > 0 ? given.join(', ') : limit);
+    }
     return planOf(
       this.policies,
       this.policies.map((policy) =>
@@ -229,9 +233,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
 }
 
 function checkOptions(options: RequestOptions): void {
-  if (typeof options !== 'object' || options === null) {
-    throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object', options);
-  }
+  if (!isRecord(options)) throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object', options);
   for (const key in options) {
     if (key !== 'cost' && key !== 'limit') {
       refuseUnknown(options, ['cost', 'limit'], 'a request', 'ERR_SLUICE_ARGUMENT');

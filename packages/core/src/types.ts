@@ -26,20 +26,29 @@ export interface PolicyBase {
   readonly window: Duration;
 }
 
+/** Options that mean something to other algorithms only. */
+type Without<Option extends 'countDenied' | 'buckets' | 'edge' | 'rounding' | 'burst' | 'capacity'> = {
+  readonly [Name in Option]?: never;
+};
+
 /** Counts in windows aligned to the epoch; a stretch across an edge can see twice the limit. */
-export interface FixedWindowPolicy extends PolicyBase {
+export interface FixedWindowPolicy
+  extends PolicyBase,
+    Without<'buckets' | 'edge' | 'rounding' | 'burst' | 'capacity'> {
   readonly algorithm: 'fixed-window';
   /** Count denied requests as well. Default `false`. */
   readonly countDenied?: boolean;
 }
 
 /** Keeps every admitted request: never more than the limit in any window. */
-export interface SlidingWindowLogPolicy extends PolicyBase {
+export interface SlidingWindowLogPolicy
+  extends PolicyBase,
+    Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'burst' | 'capacity'> {
   readonly algorithm: 'sliding-window-log';
 }
 
 /** Counts in `buckets` and estimates the part of the oldest one that is still inside the window. */
-export interface SlidingWindowCounterPolicy extends PolicyBase {
+export interface SlidingWindowCounterPolicy extends PolicyBase, Without<'burst' | 'capacity'> {
   readonly algorithm?: 'sliding-window-counter';
   /** How many buckets the window is cut into; `window` must be a multiple of it. Default 1. */
   readonly buckets?: number;
@@ -52,21 +61,27 @@ export interface SlidingWindowCounterPolicy extends PolicyBase {
 }
 
 /** A bucket of `burst` tokens that refills at `limit` per `window`. */
-export interface TokenBucketPolicy extends PolicyBase {
+export interface TokenBucketPolicy
+  extends PolicyBase,
+    Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'capacity'> {
   readonly algorithm: 'token-bucket';
   /** The most that can be taken at once. Default: the limit. */
   readonly burst?: number;
 }
 
 /** The token bucket as one number per key (the theoretical arrival time of ITU-T I.371). */
-export interface GcraPolicy extends PolicyBase {
+export interface GcraPolicy
+  extends PolicyBase,
+    Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'capacity'> {
   readonly algorithm: 'gcra';
   /** The most that can be taken at once. Default: the limit. */
   readonly burst?: number;
 }
 
 /** A queue that lets requests out evenly, at `limit` per `window`. */
-export interface LeakyBucketPolicy extends PolicyBase {
+export interface LeakyBucketPolicy
+  extends PolicyBase,
+    Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'burst'> {
   readonly algorithm: 'leaky-bucket';
   /** How much fits into the queue. Default: the limit. */
   readonly capacity?: number;
@@ -90,7 +105,10 @@ export interface PolicyDecision {
   readonly windowMs: number;
   /** The most that this policy would admit right now. */
   readonly remaining: number;
-  /** The least wait after which the same cost fits this policy, 0 if it fits now, `Infinity` if it never will. */
+  /**
+   * The least wait after which the same cost fits this policy, 0 if it fits now, `Infinity` if it never will. Where
+   * another policy denies and this one counts denied requests, the wait after that was counted.
+   */
   readonly retryAfterMs: number;
   /** The least wait after which the key is as new to this policy. */
   readonly resetMs: number;
@@ -156,7 +174,8 @@ export interface Plan {
 
 /**
  * A store's answer as plain numbers: for each term of the plan {@link ANSWER_WIDTH} of them, in the order
- * remaining, retryAfter (0: it fits; -1: it never will), reset, at, delay.
+ * remaining, retryAfter (0: it fits; -1: it never will), reset, at, delay. Where another term denies, the last is the
+ * wait that comes of being counted all the same.
  * `at` is the instant the charge was booked on: `now`, or the newest instant the state knows if that is later.
  */
 export type Answer = ArrayLike<number>;

@@ -50,15 +50,23 @@ export function rateLimit(options: KoaRateLimitOptions): Middleware {
       if (guard.handler !== undefined) return await guard.handler(context, decision);
       context.body = denial.body;
     } catch (error) {
-      keepHeaders(error, headers);
+      keepHeaders(error, headers, context);
       throw error;
     }
   };
 }
 
-/** Koa takes all headers off the response to an error, and puts on those that the error has. */
-function keepHeaders(error: unknown, headers: readonly Header[]): void {
+/**
+ * Koa takes all headers off the response to an error, and puts on those that the error has. The error gets its own back
+ * when the response is done: it may be one that is thrown more than once.
+ */
+function keepHeaders(error: unknown, headers: readonly Header[], context: Context): void {
   if (typeof error !== 'object' || error === null || !Object.isExtensible(error)) return;
+  const before = Object.getOwnPropertyDescriptor(error, 'headers');
   const own = (error as { headers?: object }).headers;
   Object.assign(error, { headers: { ...own, ...Object.fromEntries(headers) } });
+  context.res.once('close', () => {
+    if (before === undefined) Reflect.deleteProperty(error, 'headers');
+    else Object.defineProperty(error, 'headers', before);
+  });
 }

@@ -1,5 +1,5 @@
 -- GCRA: a token bucket kept as one instant, the theoretical arrival time, in units of 1 / rate ms; see gcra.ts.
--- numbers: burst, rate, period. state: tat, burst, rate, period (those it was written under).
+-- numbers: burst, rate, period, own (as in token-bucket.lua). state: tat, burst, rate, period (those it was written under).
 
 -- 2035-01-01T00:00Z
 local EPOCH = 2051222400000
@@ -16,13 +16,18 @@ local function debtAt(now, tat, burst, rate, period)
   return debt
 end
 
-local function decide(state, now, cost, burst, rate, period)
-  -- Until this request is charged, the debt counts and ages as it was written.
+local function decide(state, now, cost, burst, rate, period, own)
   local debt, storedRate, storedPeriod = 0, rate, period
   if state then
     local tat, storedBurst
     tat, storedBurst, storedRate, storedPeriod = struct.unpack('<dddd', state, 2)
     debt = debtAt(now, tat, storedBurst, storedRate, storedPeriod)
+  end
+  local changed = own == 1
+    and (storedRate ~= rate or storedPeriod ~= period or debt > burst * storedPeriod)
+  if changed then
+    debt = math.min(ceilMulDiv(debt, period, storedPeriod), burst * period)
+    storedRate, storedPeriod = rate, period
   end
 
   local room = burst - math.ceil(debt / storedPeriod)
@@ -38,13 +43,16 @@ local function decide(state, now, cost, burst, rate, period)
   end
   local reset = debt == 0 and 0 or math.ceil(debt / (charged and rate or storedRate))
 
+  -- What was taken over is stored even if the request is denied: or else it would be taken over again later.
+  local writes = charged and IF_ADMITTED or changed and not fits and cost <= burst and ALWAYS or NOTHING
+
   return {
     room > 0 and room or 0,
     retry,
     reset,
     now,
     0,
-  }, charged and IF_ADMITTED or NOTHING, charged and struct.pack('<Bdddd', KIND, (now - EPOCH) * rate + debt, burst, rate, period)
+  }, writes, writes ~= NOTHING and struct.pack('<Bdddd', KIND, (now - EPOCH) * rate + debt, burst, rate, period)
 end
 
 -- Making a function costs; most calls are no refunds.

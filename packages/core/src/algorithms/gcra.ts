@@ -4,13 +4,13 @@
  * That instant counts in units of 1 / rate ms from {@link EPOCH}, so that it is a whole number; the debt is how far it
  * lies ahead of now, and a token is `period` units. `debt + cost * period <= burst * period`.
  *
- * numbers: burst, rate, period. state: tat, burst, rate, period (those it was written under).
+ * numbers: burst, rate, period, own (as in token-bucket.ts). state: tat, burst, rate, period (those it was written under).
  *
  * @module
  */
 
 import { ceilMulDiv, MOST } from './exact.js';
-import { type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, type Row, report } from './outcome.js';
+import { ALWAYS, type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, type Row, report } from './outcome.js';
 import { tokenBucket } from './token-bucket.js';
 
 /** 2035-01-01T00:00Z. Half-way between 1970 and 2100, the instants that must be exact, which leaves the most room for the rate. */
@@ -26,11 +26,17 @@ export const gcra: Algorithm = {
     const rate = numbers[1];
     const period = numbers[2];
 
-    // Until this request is charged, the debt counts and ages as it was written.
     const known = state[base + 3] > 0;
-    const storedRate = known ? state[base + 2] : rate;
-    const storedPeriod = known ? state[base + 3] : period;
+    let storedRate = known ? state[base + 2] : rate;
+    let storedPeriod = known ? state[base + 3] : period;
     let debt = debtAt(state, base, now);
+    const changed =
+      numbers[3] === 1 && (storedRate !== rate || storedPeriod !== period || debt > burst * storedPeriod);
+    if (changed) {
+      debt = Math.min(ceilMulDiv(debt, period, storedPeriod), burst * period);
+      storedRate = rate;
+      storedPeriod = period;
+    }
 
     let room = burst - Math.ceil(debt / storedPeriod);
     const fits = cost <= room || cost === 0;
@@ -43,7 +49,9 @@ export const gcra: Algorithm = {
     }
     const reset = debt === 0 ? 0 : Math.ceil(debt / (charged ? rate : storedRate));
 
-    report(out, room, retry, reset, now, charged ? IF_ADMITTED : NOTHING);
+    // What was taken over is stored even if the request is denied: or else it would be taken over again later.
+    const writes = charged ? IF_ADMITTED : changed && !fits && cost <= burst ? ALWAYS : NOTHING;
+    report(out, room, retry, reset, now, writes);
     out[NEXT] = (now - EPOCH) * rate + debt;
     out[NEXT + 1] = burst;
     out[NEXT + 2] = rate;

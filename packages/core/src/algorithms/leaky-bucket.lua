@@ -3,8 +3,8 @@
 
 local bucketDecide, bucketRefund, _, kind, time = algorithm('token-bucket')
 
-local function decide(state, now, cost, capacity, rate, period)
-  local outcome, writes, next, tokens, part = bucketDecide(state, now, cost, capacity, rate, period)
+local function decide(state, now, cost, capacity, rate, period, own)
+  local outcome, writes, next, tokens, part = bucketDecide(state, now, cost, capacity, rate, period, own)
   if writes == IF_ADMITTED then outcome[5] = time(tokens - cost, part, rate, period) end
   return outcome, writes, next
 end

@@ -1,5 +1,5 @@
 -- Token bucket: `burst` tokens at most, refilled at `rate` tokens per `period` ms; see token-bucket.ts.
--- numbers: burst, rate, period. state: tokens, part, at, rate, period (those it was written under).
+-- numbers: burst, rate, period, own (1 if the limit is the policy's own, 0 if it is this request's). state: tokens, part, at, rate, period (those it was written under).
 
 -- What a state of this algorithm and of leaky-bucket begins with: of another kind, it counts as absent.
 local KIND = 3
@@ -29,14 +29,19 @@ local function time(tokens, part, rate, period)
   return math.min(wholes + (rest > rate - partRest and 2 or 1), MOST)
 end
 
-local function decide(state, now, cost, burst, rate, period)
-  -- Until this request is charged, the debt counts and ages as it was written.
+local function decide(state, now, cost, burst, rate, period, own)
   local tokens, part, at, storedRate, storedPeriod = 0, 0, now, rate, period
   if state then
     tokens, part, at, storedRate, storedPeriod = struct.unpack('<ddddd', state, 2)
     local elapsed = 0
     if now > at then elapsed, at = now - at, now end
     tokens, part = age(elapsed, tokens, part, storedRate, storedPeriod)
+  end
+  local changed = own == 1 and (storedRate ~= rate or storedPeriod ~= period or tokens > burst)
+  if changed then
+    part = ceilMulDiv(part, period, storedPeriod)
+    if tokens >= burst then tokens, part = burst, 0 end
+    storedRate, storedPeriod = rate, period
   end
 
   local room = burst - tokens - (part > 0 and 1 or 0)
@@ -57,13 +62,16 @@ local function decide(state, now, cost, burst, rate, period)
     storedRate, storedPeriod = rate, period
   end
 
+  -- What was taken over is stored even if the request is denied: or else it would be taken over again later.
+  local writes = charged and IF_ADMITTED or changed and not fits and cost <= burst and ALWAYS or NOTHING
+
   return {
     room > 0 and room or 0,
     retry,
     time(tokens, part, storedRate, storedPeriod),
     at,
     0,
-  }, charged and IF_ADMITTED or NOTHING, charged and struct.pack('<Bddddd', KIND, tokens, part, at, rate, period), tokens, part
+  }, writes, writes ~= NOTHING and struct.pack('<Bddddd', KIND, tokens, part, at, rate, period), tokens, part
 end
 
 local function refund(state, now, units)

@@ -6,20 +6,25 @@
  * Then nothing is ever rounded: in a millisecond the debt falls by exactly rate / period of a token, and no number
  * passes 2^53, whatever burst and window are. `tokens + (part > 0) + cost <= burst`.
  *
- * numbers: burst, rate, period. state: tokens, part, at, rate, period (those it was written under).
+ * A policy that has changed takes the debt over, but not more than its capacity. A limit for one request takes nothing
+ * over: until that request is charged, the debt counts and ages as it was written.
+ *
+ * numbers: burst, rate, period, own (1 if the limit is the policy's own, 0 if it is this request's).
+ * state: tokens, part, at, rate, period (those it was written under).
  *
  * @module
  */
 
 import { ceilMulDiv, floorMulDiv, gcd, MOST, restMulDiv } from './exact.js';
-import { type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, type Row, report } from './outcome.js';
+import { ALWAYS, type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, type Row, report } from './outcome.js';
 
 export const tokenBucket: Algorithm = {
   numbers(policy, limit) {
     const divisor = gcd(limit, policy.windowMs);
     // A limit of 0 admits nothing, so there is nothing to hold either.
     const burst = limit === 0 ? 0 : (policy.capacity ?? limit);
-    return [burst, limit / divisor, policy.windowMs / divisor];
+    const own = limit === policy.limit ? 1 : 0;
+    return [burst, limit / divisor, policy.windowMs / divisor, own];
   },
 
   width: () => 5,
@@ -29,14 +34,23 @@ export const tokenBucket: Algorithm = {
     const rate = numbers[1];
     const period = numbers[2];
 
-    // Until this request is charged, the debt counts and ages as it was written.
     const known = state[base + 4] > 0;
-    const storedRate = known ? state[base + 3] : rate;
-    const storedPeriod = known ? state[base + 4] : period;
+    let storedRate = known ? state[base + 3] : rate;
+    let storedPeriod = known ? state[base + 4] : period;
     const at = Math.max(now, state[base + 2]);
     age(state, base, at, out);
     let tokens = out[NEXT];
     let part = out[NEXT + 1];
+    const changed = numbers[3] === 1 && (storedRate !== rate || storedPeriod !== period || tokens > burst);
+    if (changed) {
+      part = ceilMulDiv(part, period, storedPeriod);
+      if (tokens >= burst) {
+        tokens = burst;
+        part = 0;
+      }
+      storedRate = rate;
+      storedPeriod = period;
+    }
 
     let room = burst - tokens - (part > 0 ? 1 : 0);
     const fits = cost <= room || cost === 0;
@@ -56,7 +70,9 @@ export const tokenBucket: Algorithm = {
     }
     const reset = charged ? time(tokens, part, rate, period) : time(tokens, part, storedRate, storedPeriod);
 
-    report(out, room, retry, reset, at, charged ? IF_ADMITTED : NOTHING);
+    // What was taken over is stored even if the request is denied: or else it would be taken over again later.
+    const writes = charged ? IF_ADMITTED : changed && !fits && cost <= burst ? ALWAYS : NOTHING;
+    report(out, room, retry, reset, at, writes);
     out[NEXT] = tokens;
     out[NEXT + 1] = part;
     out[NEXT + 2] = at;

@@ -69,7 +69,11 @@ export class Ledger {
       if (this.#decide(slot, plan, i, cost, now)[RETRY] !== 0) admitted = false;
     }
     for (let i = 0; i < plan.terms.length; i++) {
-      const writes = this.#sections[plan.places[i]].out[WRITES];
+      const { out } = this.#sections[plan.places[i]];
+      const writes = out[WRITES];
+      // Another policy denies, but here the request counts, and the wait is worked out after that.
+      if (!admitted)
+        out[DELAY] = writes === ALWAYS && out[RETRY] === 0 ? this.#waitAfter(plan, i, cost, now) : 0;
       const stands = writes === NOTHING || (charge && (admitted || writes === ALWAYS));
       if (!stands) this.#decideUncharged(slot, plan, i, now);
     }
@@ -153,6 +157,16 @@ export class Ledger {
       section.algorithm.decide(numbers, this.#rows.piece(slot), base, now, cost, section.out);
     }
     return section.out;
+  }
+
+  /** The wait of the same cost once more, after what was decided last has been stored. */
+  #waitAfter(plan: Plan, i: number, cost: number, now: number): number {
+    const { algorithm, out } = this.#sections[plan.places[i]];
+    const decided = out.slice();
+    algorithm?.decide(plan.terms[i].numbers, decided, NEXT, now, cost, out);
+    const wait = out[RETRY];
+    out.set(decided);
+    return wait;
   }
 
   /** Keeps what the request is told of its own chances, and reports the rest as it stands without it. */

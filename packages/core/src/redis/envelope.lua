@@ -4,8 +4,8 @@
 --   for each key the name of its algorithm.
 -- The numbers: the cost; the caller's now and 1, or 0 for the server's clock; for each key how many numbers follow,
 --   those of its policy, and before them for a refund the instant and the level of the charge.
--- Reply of consume and peek: for each key remaining, retry (0: it fits, -1: it never will), reset, at, delay; text from
---   1e15 on.
+-- Reply of consume and peek: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
+--   the queue or, where another key denies, the wait that comes of being counted all the same; text from 1e15 on.
 --
 -- The only Lua here and in log.lua that calls Redis. Nothing is written before every number has been checked. Numbers
 -- and states are packed, and what one policy needs is kept in locals down a recursion, because parsing text and making
@@ -51,6 +51,12 @@ local function judge(i, position, admitted, now)
   else
     outcome, writes, next = decide(state, now, cost, unpack(numbers, from, to))
     admitted, rest = judge(i + 1, to + 1, admitted and outcome[2] == 0, now)
+    if writes == ALWAYS and not admitted and outcome[2] == 0 then
+      -- Another policy denies, but here the request counts, and the wait is worked out after that.
+      outcome[5] = decide(next, now, cost, unpack(numbers, from, to))[2]
+    elseif not admitted then
+      outcome[5] = 0
+    end
     if ARGV[1] == 'peek' or writes == IF_ADMITTED and not admitted then
       -- What the request is told of its own chances, and the rest as it stands without it.
       local retry, delay = outcome[2], outcome[5]
