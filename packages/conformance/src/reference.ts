@@ -95,7 +95,9 @@ export class ReferenceKey {
       const limit = BigInt(limits[i]);
       const capacity = model.capacity(limit);
       const counted = this.#countsDenied(i) && cost <= capacity;
-      const retry = cost > capacity ? Infinity : fits[i] ? 0 : this.#wait(i, cost, limit, counted);
+      // What counts although another policy denies has to wait for what it counted.
+      const waits = !fits[i] || (counted && !allowed);
+      const retry = cost > capacity ? Infinity : waits ? this.#wait(i, cost, limit, counted) : 0;
       if (charge && cost > 0n && (allowed || counted)) {
         charges[i] = model.charge(this.#view(i, limit).at, cost, limit);
       }

@@ -163,7 +163,9 @@ export class Ledger {
   #waitAfter(plan: Plan, i: number, cost: number, now: number): number {
     const { algorithm, out } = this.#sections[plan.places[i]];
     const decided = out.slice();
-    algorithm?.decide(plan.terms[i].numbers, decided, NEXT, now, cost, out);
+    // The last number is countDenied: it has been counted once.
+    const once = [...plan.terms[i].numbers.slice(0, -1), 0];
+    algorithm?.decide(once, decided, NEXT, now, cost, out);
     const wait = out[RETRY];
     out.set(decided);
     return wait;

@@ -53,7 +53,10 @@ local function judge(i, position, admitted, now)
     admitted, rest = judge(i + 1, to + 1, admitted and outcome[2] == 0, now)
     if writes == ALWAYS and not admitted and outcome[2] == 0 then
       -- Another policy denies, but here the request counts, and the wait is worked out after that.
-      outcome[5] = decide(next, now, cost, unpack(numbers, from, to))[2]
+      local once = { unpack(numbers, from, to) }
+      -- Its last number is countDenied.
+      once[#once] = 0
+      outcome[5] = decide(next, now, cost, unpack(once))[2]
     elseif not admitted then
       outcome[5] = 0
     end
