@@ -112,14 +112,14 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   });
 
   #judge(request: Req, trail: Trail): Awaitable<Verdict> {
-    const { cost = 1, limit, limiter, policies } = this.#options;
+    const { cost = 1, limit } = this.#options;
     return then(this.#keyOf(request), (key) => {
       if (trail.charges.some((charge) => charge.limiter === this.limiter && charge.key === key)) return PASS;
       return then(typeof cost === 'function' ? cost(request) : cost, (units) => {
         checkCost(units);
         if (typeof limit !== 'function') return this.#consume(key, { cost: units }, trail);
         return then(limit(request), (own) => {
-          checkLimit(own, (limiter ?? policies) !== undefined);
+          checkLimit(own);
           return this.#consume(key, { cost: units, limit: own }, trail);
         });
       });
@@ -213,11 +213,9 @@ function headerNames({ name, policies }: Limiter): readonly string[] {
   return policies.map((policy) => (name === 'default' ? policy.name : `${name}-${policy.name}`));
 }
 
-/** Names are the limiter's to check, but if its only policy has no limit to fall back on, there must be some. */
-function checkLimit(limit: unknown, fallback: boolean): void {
-  const named = typeof limit === 'object' && limit !== null && !Array.isArray(limit);
-  if (!named || !(fallback || Object.keys(limit).length > 0))
-    parseLimit(limit, 'limit', 'ERR_SLUICE_ARGUMENT');
+/** Nothing would mean that the limiter's own limits stand; what a name may stand for is the limiter's to check. */
+function checkLimit(limit: unknown): void {
+  if (typeof limit !== 'object' || limit === null) parseLimit(limit, 'limit', 'ERR_SLUICE_ARGUMENT');
 }
 
 function checkCost(cost: unknown): void {
