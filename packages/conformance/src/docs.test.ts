@@ -14,6 +14,8 @@ const pages = [
     .map((name) => join('docs', String(name)))
     .filter((name) => name.endsWith('.md')),
   ...readdirSync(join(root, 'packages')).map((name) => join('packages', name, 'README.md')),
+  'examples/README.md',
+  'bench/README.md',
 ].filter((path) => existsSync(join(root, path)));
 
 /** The `ts` blocks of all pages, by the name of a file beside the page. */
@@ -69,7 +71,7 @@ describe('the reference', () => {
       return [...body.matchAll(/^ {2}readonly (\w+)/gm)].map(([, option]) => option);
     };
     const policies =
-      read('packages/core/src/types.ts').match(/(?<=interface )(?!Parsed)\w*Policy(Base)?(?= )/g) ?? [];
+      read('packages/core/src/types.ts').match(/(?<=interface )(?!Parsed)\w*Policy(Base)?(?=\s)/g) ?? [];
     const options = [
       ...policies.flatMap((name) => optionsOf('packages/core/src/types.ts', name)),
       ...optionsOf('packages/core/src/types.ts', 'Decision'),

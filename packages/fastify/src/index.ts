@@ -42,7 +42,7 @@ const host: Host<FastifyRequest> = {
 
 /**
  * A plugin that lets through what its policies admit and answers the rest with a 429, on every route of the instance
- * it is registered on that is added after it, and on its 404s.
+ * it is registered on, also those that were added before it, and on its 404s.
  *
  * A route with `config.rateLimit` has a quota of its own; `false` takes the limit off. Errors of your own functions
  * and of the store go to the error handler. Who is asking is `request.ip`, so `trustProxy` decides behind a proxy.
