@@ -4,7 +4,7 @@
  * That instant counts in units of 1 / rate ms from {@link EPOCH}, so that it is a whole number; the debt is how far it
  * lies ahead of now, and a token is `period` units. `debt + cost * period <= burst * period`.
  *
- * numbers: burst, rate, period, own (as in token-bucket.ts). state: tat, burst, rate, period (those it was written under).
+ * numbers: burst, rate, period, own (as in token-bucket.ts). state: tat, burst, rate, period (as in token-bucket.ts).
  *
  * @module
  */
@@ -26,12 +26,12 @@ export const gcra: Algorithm = {
     const rate = numbers[1];
     const period = numbers[2];
 
-    const known = state[base + 3] > 0;
+    const known = state[base + 3] !== 0;
     let storedRate = known ? state[base + 2] : rate;
-    let storedPeriod = known ? state[base + 3] : period;
+    let storedPeriod = known ? Math.abs(state[base + 3]) : period;
     let debt = debtAt(state, base, now);
-    const changed =
-      numbers[3] === 1 && (storedRate !== rate || storedPeriod !== period || debt > burst * storedPeriod);
+    const own = numbers[3] === 1 && state[base + 3] > 0;
+    const changed = own && (storedRate !== rate || storedPeriod !== period || debt > burst * storedPeriod);
     if (changed) {
       debt = Math.min(ceilMulDiv(debt, period, storedPeriod), burst * period);
       storedRate = rate;
@@ -55,11 +55,11 @@ export const gcra: Algorithm = {
     out[NEXT] = (now - EPOCH) * rate + debt;
     out[NEXT + 1] = burst;
     out[NEXT + 2] = rate;
-    out[NEXT + 3] = period;
+    out[NEXT + 3] = numbers[3] === 1 ? period : -period;
   },
 
   refund(_numbers, state, base, now, units) {
-    const debt = debtAt(state, base, now) - units * state[base + 3];
+    const debt = debtAt(state, base, now) - units * Math.abs(state[base + 3]);
     state[base] = (now - EPOCH) * state[base + 2] + Math.max(0, debt);
   },
 };
@@ -70,7 +70,7 @@ export const gcra: Algorithm = {
  */
 function debtAt(state: Row, base: number, now: number): number {
   const debt = state[base] - (now - EPOCH) * state[base + 2];
-  return Math.max(0, Math.min(debt, state[base + 1] * state[base + 3]));
+  return Math.max(0, Math.min(debt, state[base + 1] * Math.abs(state[base + 3])));
 }
 
 /** Whether every number that `decide` forms from 1970 to 2100 is exact. */

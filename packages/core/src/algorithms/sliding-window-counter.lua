@@ -13,30 +13,6 @@ local KEEP = 2
 -- Bytes of the kind and the four numbers in front of the ring.
 local FRONT = 33
 
--- The counts of a ring by age, from 1, and the current bucket's own count, which is what the total holds beyond them.
-local function countsOf(ring, total)
-  local counts = { struct.unpack('<' .. string.rep('d', #ring / 8), ring) }
-  counts[#counts] = nil
-  local current = total
-  for age = 1, #counts do current = current - counts[age] end
-  return counts, current
-end
-
--- Total, edge and ring with the current bucket `steps` buckets on.
-local function advance(steps, total, ring)
-  local buckets = #ring / 8 + 1
-  if steps > buckets then return 0, 0, string.rep('\0', #ring) end
-  if buckets == 1 then return 0, total, ring end
-  local counts, current = countsOf(ring, total)
-  counts[0] = current
-  local moved, sum = {}, 0
-  for age = 1, buckets - 1 do
-    moved[age] = counts[age - steps] or 0
-    sum = sum + moved[age]
-  end
-  return sum, counts[buckets - steps], struct.pack('<' .. string.rep('d', buckets - 1), unpack(moved))
-end
-
 -- What of the edge's count counts, e ms into the current bucket.
 local function partOf(old, e, bucket, edge, down)
   if old == 0 or edge == DROP then return 0 end
@@ -53,54 +29,46 @@ local function firstFit(old, room, bucket, edge, down)
   return bucket - (mulDiv(room, bucket, old))
 end
 
-local function decide(state, now, cost, limit, bucket, buckets, edge, down, countDenied)
-  -- The state brought up to now, in the buckets of this policy.
-  local stored, storedBucket, total, old, ring = 0, 0, 0, 0, ''
-  local at = now
-  if state then
-    stored, storedBucket, total, old = struct.unpack('<dddd', state, 2)
-    if #state > FRONT then ring = string.sub(state, FRONT + 1) end
-    if stored * storedBucket > at then at = stored * storedBucket end
+-- What most decisions do without. Making a function costs, so these are made when one of them is needed.
+local function rare()
+  -- The counts of a ring by age, from 1, and the current bucket's own count, which is what the total holds beyond them.
+  local function countsOf(ring, total)
+    local counts = { struct.unpack('<' .. string.rep('d', #ring / 8), ring) }
+    counts[#counts] = nil
+    local current = total
+    for age = 1, #counts do current = current - counts[age] end
+    return counts, current
   end
-  local e = at % bucket
-  local s = (at - e) / bucket
-  if storedBucket == bucket and #ring == 8 * (buckets - 1) then
-    if s > stored then total, old, ring = advance(s - stored, total, ring) end
-  else
-    -- Written in other buckets: what was used stays used, all of it in the current bucket of the new kind.
-    if state then
-      local into = at % storedBucket
-      local steps = (at - into) / storedBucket - stored
-      if steps > 0 then total, old = advance(steps, total, ring) end
-      total = math.min(limit, total + partOf(old, into, storedBucket, edge, down))
+
+  -- Total, edge and ring with the current bucket `steps` buckets on.
+  local function advance(steps, total, ring)
+    local buckets = #ring / 8 + 1
+    if steps > buckets then return 0, 0, string.rep('\0', #ring) end
+    if buckets == 1 then return 0, total, ring end
+    local counts, current = countsOf(ring, total)
+    counts[0] = current
+    local moved, sum = {}, 0
+    for age = 1, buckets - 1 do
+      moved[age] = counts[age - steps] or 0
+      sum = sum + moved[age]
     end
-    old, ring = 0, string.rep('\0', 8 * (buckets - 1))
-  end
-  local part = partOf(old, e, bucket, edge, down)
-
-  local fits = cost <= limit - total - part or cost == 0
-  local used = total
-  local writes = NOTHING
-  if cost > 0 and countDenied == 1 and cost <= limit then
-    used = total + cost
-    if used > MOST then used = MOST end
-    writes = ALWAYS
-  elseif cost > 0 and fits then
-    used = total + cost
-    writes = IF_ADMITTED
-  elseif state and (storedBucket ~= bucket or #state ~= FRONT + #ring) and cost > 0 and cost <= limit then
-    -- Or else each later request would find it all in its own bucket again, and wait for ever.
-    writes = ALWAYS
+    return sum, counts[buckets - steps], struct.pack('<' .. string.rep('d', buckets - 1), unpack(moved))
   end
 
-  -- Walks forward, bucket by bucket, to the first instant at which the cost fits.
-  local retry = 0
-  if not fits then
-    retry = NEVER
-    local counts = countsOf(ring, used)
-    local full = used
+  -- Written in other buckets: what was used stays used, all of it in the current bucket of the new kind.
+  local function carry(at, stored, total, old, ring, limit, bucket, edge, down)
+    local into = at % bucket
+    local steps = (at - into) / bucket - stored
+    if steps > 0 then total, old = advance(steps, total, ring) end
+    return math.min(limit, total + partOf(old, into, bucket, edge, down))
+  end
+
+  -- Walks forward, bucket by bucket, to the first instant at which `cost` fits.
+  local function wait(at, s, e, total, old, ring, cost, limit, bucket, buckets, edge, down)
+    local counts = countsOf(ring, total)
+    local full = total
     counts[buckets] = old
-    for j = 0, cost <= limit and buckets + 1 or -1 do
+    for j = 0, buckets + 1 do
       local leaves = 0
       if j < buckets then
         leaves = counts[buckets - j]
@@ -112,33 +80,87 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, coun
       if room >= 0 then
         local begin = j == 0 and e or 0
         local offset = math.max(begin, firstFit(leaves, room, bucket, edge, down))
-        if offset <= bucket - 1 then
-          retry = (s + j) * bucket + offset - at
-          break
-        end
+        if offset <= bucket - 1 then return (s + j) * bucket + offset - at end
       end
     end
+    return NEVER
   end
 
-  -- The wait until the newest bucket that counts counts no more.
-  local age, count = 0, used
-  if buckets > 1 then
-    local counts, current = countsOf(ring, used)
-    count = current
-    while count == 0 and age < buckets - 1 do
-      age = age + 1
-      count = counts[age]
+  -- The wait until nothing counts any more: until the newest bucket that counts, `age` buckets old, does not.
+  local function untilNew(at, s, total, old, ring, bucket, buckets, edge, down)
+    local age, count = 0, total
+    if buckets > 1 then
+      local counts, current = countsOf(ring, total)
+      count = current
+      while count == 0 and age < buckets - 1 do
+        age = age + 1
+        count = counts[age]
+      end
     end
-  end
-  if count == 0 then age, count = buckets, old end
-  local reset = 0
-  if count > 0 then
+    if count == 0 then age, count = buckets, old end
+    if count == 0 then return 0 end
     local offset = firstFit(count, 0, bucket, edge, down)
-    reset = (s - age + buckets) * bucket + (offset < bucket and offset or bucket) - at
-    if reset < 0 then reset = 0 end
+    local reset = (s - age + buckets) * bucket + (offset < bucket and offset or bucket) - at
+    return reset > 0 and reset or 0
   end
 
+  return advance, carry, wait, untilNew, countsOf
+end
+
+local function decide(state, now, cost, limit, bucket, buckets, edge, down, countDenied)
+  -- The state brought up to now, in the buckets of this policy.
+  local stored, storedBucket, total, old, ring = 0, 0, 0, 0, ''
+  local at = now
+  if state then
+    stored, storedBucket, total, old = struct.unpack('<dddd', state, 2)
+    if #state > FRONT then ring = string.sub(state, FRONT + 1) end
+    if stored * storedBucket > at then at = stored * storedBucket end
+  end
+  local e = at % bucket
+  local s = (at - e) / bucket
+  local changed = state and (storedBucket ~= bucket or #ring ~= 8 * (buckets - 1))
+  if changed then
+    local _, carry = rare()
+    total = carry(at, stored, total, old, ring, limit, storedBucket, edge, down)
+  elseif state and s > stored then
+    local advance = rare()
+    total, old, ring = advance(s - stored, total, ring)
+  end
+  if changed or not state then old, ring = 0, string.rep('\0', 8 * (buckets - 1)) end
+  local part = old == 0 and 0 or partOf(old, e, bucket, edge, down)
+
+  local fits = cost <= limit - total - part or cost == 0
+  local used = total
+  local writes = NOTHING
+  if cost > 0 and countDenied == 1 and cost <= limit then
+    used = total + cost
+    if used > MOST then used = MOST end
+    writes = ALWAYS
+  elseif cost > 0 and fits then
+    used = total + cost
+    writes = IF_ADMITTED
+  elseif changed and cost > 0 and cost <= limit then
+    -- Or else each later request would find it all in its own bucket again, and wait for ever.
+    writes = ALWAYS
+  end
+
+  local retry = 0
+  if not fits and cost > limit then
+    retry = NEVER
+  elseif not fits then
+    local _, _, wait = rare()
+    retry = wait(at, s, e, used, old, ring, cost, limit, bucket, buckets, edge, down)
+  end
+  local reset
+  if used > total and down == 0 then
+    -- The current bucket counts, and so it is the newest.
+    reset = (s + buckets + (edge == DROP and 0 or 1)) * bucket - at
+  else
+    local _, _, _, untilNew = rare()
+    reset = untilNew(at, s, used, old, ring, bucket, buckets, edge, down)
+  end
   local left = limit - used - part
+
   return {
     left > 0 and left or 0,
     retry,
@@ -153,6 +175,7 @@ if ARGV[1] ~= 'refund' then return decide, nil, nil, KIND end
 
 local function refund(state, now, units, at)
   local s, bucket, total, old = struct.unpack('<dddd', state, 2)
+  local _, _, _, _, countsOf = rare()
   local counts, current = countsOf(string.sub(state, FRONT + 1), total)
   local buckets = #counts + 1
   local age = s - math.floor(at / bucket)

@@ -1,5 +1,6 @@
 -- Token bucket: `burst` tokens at most, refilled at `rate` tokens per `period` ms; see token-bucket.ts.
--- numbers: burst, rate, period, own (1 if the limit is the policy's own, 0 if it is this request's). state: tokens, part, at, rate, period (those it was written under).
+-- numbers: burst, rate, period, own (1 if the limit is the policy's own, 0 if it is this request's).
+-- state: tokens, part, at, rate, period (those it was written under; the period negative if under one request's limit).
 
 -- What a state of this algorithm and of leaky-bucket begins with: of another kind, it counts as absent.
 local KIND = 3
@@ -33,6 +34,7 @@ local function decide(state, now, cost, burst, rate, period, own)
   local tokens, part, at, storedRate, storedPeriod = 0, 0, now, rate, period
   if state then
     tokens, part, at, storedRate, storedPeriod = struct.unpack('<ddddd', state, 2)
+    if storedPeriod < 0 then own, storedPeriod = 0, -storedPeriod end
     local elapsed = 0
     if now > at then elapsed, at = now - at, now end
     tokens, part = age(elapsed, tokens, part, storedRate, storedPeriod)

@@ -7,10 +7,11 @@
  * passes 2^53, whatever burst and window are. `tokens + (part > 0) + cost <= burst`.
  *
  * A policy that has changed takes the debt over, but not more than its capacity. A limit for one request takes nothing
- * over: until that request is charged, the debt counts and ages as it was written.
+ * over, and what was charged under one is not taken over: it counts and ages as it was written until something more is
+ * charged. Otherwise limits that take turns would forgive each other's debt.
  *
  * numbers: burst, rate, period, own (1 if the limit is the policy's own, 0 if it is this request's).
- * state: tokens, part, at, rate, period (those it was written under).
+ * state: tokens, part, at, rate, period (those it was written under; the period negative if under one request's limit).
  *
  * @module
  */
@@ -34,14 +35,15 @@ export const tokenBucket: Algorithm = {
     const rate = numbers[1];
     const period = numbers[2];
 
-    const known = state[base + 4] > 0;
+    const known = state[base + 4] !== 0;
     let storedRate = known ? state[base + 3] : rate;
-    let storedPeriod = known ? state[base + 4] : period;
+    let storedPeriod = known ? Math.abs(state[base + 4]) : period;
     const at = Math.max(now, state[base + 2]);
     age(state, base, at, out);
     let tokens = out[NEXT];
     let part = out[NEXT + 1];
-    const changed = numbers[3] === 1 && (storedRate !== rate || storedPeriod !== period || tokens > burst);
+    const own = numbers[3] === 1 && state[base + 4] > 0;
+    const changed = own && (storedRate !== rate || storedPeriod !== period || tokens > burst);
     if (changed) {
       part = ceilMulDiv(part, period, storedPeriod);
       if (tokens >= burst) {
@@ -77,7 +79,7 @@ export const tokenBucket: Algorithm = {
     out[NEXT + 1] = part;
     out[NEXT + 2] = at;
     out[NEXT + 3] = rate;
-    out[NEXT + 4] = period;
+    out[NEXT + 4] = numbers[3] === 1 ? period : -period;
   },
 
   refund(_numbers, state, base, _now, units) {
@@ -91,7 +93,7 @@ function age(state: Row, base: number, at: number, out: Row): void {
   let tokens = state[base];
   let part = state[base + 1];
   const rate = state[base + 3];
-  const period = state[base + 4];
+  const period = Math.abs(state[base + 4]);
   if (period > 0) {
     const elapsed = at - state[base + 2];
     tokens -= floorMulDiv(elapsed, rate, period);
