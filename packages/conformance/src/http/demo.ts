@@ -28,7 +28,7 @@ export function optionsFor<Options>(options: AnyOptions, wrap: (handler: AnyHand
 }
 
 /** A server to be. It answers every request with the JSON of `{ decision }`, or fails if the request has `x-fail`. */
-export interface Demo {
+interface Demo {
   /** One `rateLimit` each, in this order, in front of everything. The same object twice is the same middleware twice. */
   readonly limits: readonly AnyOptions[];
   /** Believe the `X-Forwarded-For` of a peer on this machine. */
