@@ -1,5 +1,5 @@
 -- GCRA: a token bucket kept as one instant, the theoretical arrival time, in units of 1 / rate ms; see gcra.ts.
--- numbers: burst, rate, period, own (as in token-bucket.lua). state: tat, burst, rate, period (those it was written under).
+-- numbers: burst, rate, period, own (as in token-bucket.lua). state: tat, burst, rate, period (as in token-bucket.lua).
 
 -- 2035-01-01T00:00Z
 local EPOCH = 2051222400000
@@ -17,13 +17,14 @@ local function debtAt(now, tat, burst, rate, period)
 end
 
 local function decide(state, now, cost, burst, rate, period, own)
-  local debt, storedRate, storedPeriod = 0, rate, period
+  local debt, storedRate, storedPeriod, takesOver = 0, rate, period, own == 1
   if state then
     local tat, storedBurst
     tat, storedBurst, storedRate, storedPeriod = struct.unpack('<dddd', state, 2)
+    if storedPeriod < 0 then takesOver, storedPeriod = false, -storedPeriod end
     debt = debtAt(now, tat, storedBurst, storedRate, storedPeriod)
   end
-  local changed = own == 1
+  local changed = takesOver
     and (storedRate ~= rate or storedPeriod ~= period or debt > burst * storedPeriod)
   if changed then
     debt = math.min(ceilMulDiv(debt, period, storedPeriod), burst * period)
@@ -52,7 +53,7 @@ local function decide(state, now, cost, burst, rate, period, own)
     reset,
     now,
     0,
-  }, writes, writes ~= NOTHING and struct.pack('<Bdddd', KIND, (now - EPOCH) * rate + debt, burst, rate, period)
+  }, writes, writes ~= NOTHING and struct.pack('<Bdddd', KIND, (now - EPOCH) * rate + debt, burst, rate, own == 1 and period or -period)
 end
 
 -- Making a function costs; most calls are no refunds.
@@ -60,7 +61,8 @@ if ARGV[1] ~= 'refund' then return decide, nil, nil, KIND end
 
 local function refund(state, now, units)
   local tat, burst, rate, period = struct.unpack('<dddd', state, 2)
-  local debt = debtAt(now, tat, burst, rate, period) - units * period
+  local size = math.abs(period)
+  local debt = debtAt(now, tat, burst, rate, size) - units * size
   return struct.pack('<Bdddd', KIND, (now - EPOCH) * rate + math.max(0, debt), burst, rate, period)
 end
 

@@ -31,15 +31,15 @@ local function time(tokens, part, rate, period)
 end
 
 local function decide(state, now, cost, burst, rate, period, own)
-  local tokens, part, at, storedRate, storedPeriod = 0, 0, now, rate, period
+  local tokens, part, at, storedRate, storedPeriod, takesOver = 0, 0, now, rate, period, own == 1
   if state then
     tokens, part, at, storedRate, storedPeriod = struct.unpack('<ddddd', state, 2)
-    if storedPeriod < 0 then own, storedPeriod = 0, -storedPeriod end
+    if storedPeriod < 0 then takesOver, storedPeriod = false, -storedPeriod end
     local elapsed = 0
     if now > at then elapsed, at = now - at, now end
     tokens, part = age(elapsed, tokens, part, storedRate, storedPeriod)
   end
-  local changed = own == 1 and (storedRate ~= rate or storedPeriod ~= period or tokens > burst)
+  local changed = takesOver and (storedRate ~= rate or storedPeriod ~= period or tokens > burst)
   if changed then
     part = ceilMulDiv(part, period, storedPeriod)
     if tokens >= burst then tokens, part = burst, 0 end
@@ -73,7 +73,7 @@ local function decide(state, now, cost, burst, rate, period, own)
     time(tokens, part, storedRate, storedPeriod),
     at,
     0,
-  }, writes, writes ~= NOTHING and struct.pack('<Bddddd', KIND, tokens, part, at, rate, period), tokens, part
+  }, writes, writes ~= NOTHING and struct.pack('<Bddddd', KIND, tokens, part, at, rate, own == 1 and period or -period), tokens, part
 end
 
 local function refund(state, now, units)
