@@ -1,5 +1,6 @@
+import { createLimiter, manualClock, type Policy } from '@sluice/core';
 import fc from 'fast-check';
-import { policyOf } from './arbitraries.js';
+import { algorithmNames, beginnings, policyOf } from './arbitraries.js';
 import { runs } from './budget.js';
 import { type Admission, historyOf, live } from './history.js';
 import type { PlainPolicy } from './reference.js';
@@ -79,7 +80,7 @@ describe('What any stretch of time can admit', () => {
     let met = 0;
     const histories = historyOf(
       policies.map((policy) => [policy]),
-      60,
+      50,
     );
     const law = fc.property(histories, (history) => {
       const { admissions } = live(history);
@@ -90,7 +91,7 @@ describe('What any stretch of time can admit', () => {
       met += bounded.filter(({ length }) => length > 0).length;
       expect(bounded.filter(({ units, most }) => units > (most as bigint))).toEqual([]);
     });
-    fc.assert(law, runs(500));
+    fc.assert(law, runs(200));
     expect(met).toBeGreaterThan(100);
   });
 });
@@ -134,5 +135,35 @@ describe('A leaky bucket', () => {
       for (const { delayMs } of live(history).admissions) expect(delayMs).toBe(0);
     });
     fc.assert(law, runs(300));
+  });
+});
+
+describe('Requests with limits of their own', () => {
+  it.each(algorithmNames)('admit no more at one instant than the highest of them, under %s', (algorithm) => {
+    const limits = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 2, maxLength: 4 });
+    const requests = fc.array(
+      fc.record({ gap: fc.constantFrom(0, 0, 0, 0, 7, 400), which: fc.nat({ max: 4 }) }),
+      {
+        minLength: 30,
+        maxLength: 60,
+        size: 'max',
+      },
+    );
+    const law = fc.property(limits, requests, beginnings, ([own, ...others], list, begin) => {
+      const clock = manualClock(begin);
+      const policy = { algorithm, limit: own, window: 1000 } as Policy;
+      const limiter = createLimiter({ policies: [policy], clock });
+      const highest = Math.max(own, ...others);
+      let atOnce = 0;
+      for (const { gap, which } of list) {
+        if (gap > 0) atOnce = 0;
+        clock.advance(gap);
+        const limit = others[which];
+        const { allowed } = limit === undefined ? limiter.consume('key') : limiter.consume('key', { limit });
+        if (allowed) atOnce += 1;
+        expect(atOnce).toBeLessThanOrEqual(highest);
+      }
+    });
+    fc.assert(law, runs(200));
   });
 });

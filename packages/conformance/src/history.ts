@@ -49,7 +49,7 @@ export function historyOf(policies: fc.Arbitrary<readonly PlainPolicy[]>, most =
     return fc.record({
       policies: fc.constant(list),
       begin: beginnings,
-      requests: fc.array(fc.record({ gap: gapOf(list[0].window), cost }), { maxLength: most }),
+      requests: fc.array(fc.record({ gap: gapOf(list[0].window), cost }), { maxLength: most, size: 'max' }),
     });
   });
 }

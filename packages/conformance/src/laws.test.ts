@@ -30,7 +30,7 @@ function within(wait: number): number[] {
 
 describe('A wait is exact', () => {
   it('a denied request is denied at every instant before retryAfterMs and admitted exactly then', () => {
-    check(withCost(historyOf(somePolicies)), 1500, ([history, share]) => {
+    check(withCost(historyOf(somePolicies)), 600, ([history, share]) => {
       const { limiter, clock, capacity } = live(history);
       const cost = costFrom(share, capacity);
       const denied = limiter.consume('key', { cost });
@@ -48,7 +48,7 @@ describe('A wait is exact', () => {
   });
 
   it('at resetMs the whole capacity fits, and not a millisecond earlier', () => {
-    check(historyOf(onePolicy), 1500, (history) => {
+    check(historyOf(onePolicy), 600, (history) => {
       const { limiter, clock, capacity } = live(history);
       const { resetMs } = limiter.peek('key');
       const start = clock.now();
@@ -67,7 +67,7 @@ describe('A wait is exact', () => {
   });
 
   it('what fits goes on fitting as long as nothing else happens', () => {
-    check(withCost(historyOf(somePolicies, 15)), 300, ([history, share]) => {
+    check(withCost(historyOf(somePolicies, 15)), 200, ([history, share]) => {
       const { limiter, clock, capacity } = live(history);
       const cost = costFrom(share, capacity);
       const start = clock.now();
@@ -84,7 +84,7 @@ describe('A wait is exact', () => {
 
 describe('What is said to be left is left', () => {
   it('remaining fits, and one more does not', () => {
-    check(historyOf(onePolicy), 1500, (history) => {
+    check(historyOf(onePolicy), 600, (history) => {
       const { limiter, capacity } = live(history);
       const { remaining } = limiter.peek('key');
       expect(limiter.peek('key', { cost: remaining }).allowed).toBe(true);
@@ -97,7 +97,7 @@ describe('What is said to be left is left', () => {
   });
 
   it('under several policies the least remaining of them fits, and one more does not', () => {
-    check(historyOf(somePolicies), 800, (history) => {
+    check(historyOf(somePolicies), 400, (history) => {
       const { limiter } = live(history);
       const least = Math.min(...limiter.peek('key').policies.map((policy) => policy.remaining));
       expect(limiter.peek('key', { cost: least }).allowed).toBe(true);
@@ -111,7 +111,7 @@ describe('What is said to be left is left', () => {
 
 describe('A peek', () => {
   it('changes nothing: a life with peeks in it is the same life', () => {
-    check(withCost(historyOf(somePolicies)), 600, ([history, share]) => {
+    check(withCost(historyOf(somePolicies)), 300, ([history, share]) => {
       const quiet = live(history);
       const watched = live({ ...history, requests: [] });
       for (const { gap, cost } of history.requests) {
@@ -127,7 +127,7 @@ describe('A peek', () => {
   });
 
   it('says what the next consume says: allowed, the wait, the delay, and all of it where that is denied', () => {
-    check(withCost(historyOf(somePolicies)), 1000, ([history, share]) => {
+    check(withCost(historyOf(somePolicies)), 500, ([history, share]) => {
       const { limiter, capacity } = live(history);
       const cost = costFrom(share, capacity);
       const peeked = limiter.peek('key', { cost });

@@ -2,6 +2,7 @@ import { type AlgorithmName, createLimiter, type Decision, manualClock } from '@
 import fc from 'fast-check';
 import { algorithmNames, beginnings, costOf, gapOf, policyOf } from './arbitraries.js';
 import { runs } from './budget.js';
+import { firstDifference } from './parity/compare.js';
 import { type Expected, type PlainPolicy, ReferenceKey } from './reference.js';
 import { capacityOf } from './settings.js';
 
@@ -46,8 +47,8 @@ function stepOf(policies: readonly PlainPolicy[], backwards: boolean): fc.Arbitr
   const operation = backwards
     ? fc.constantFrom('consume' as const, 'consume' as const, 'peek' as const)
     : fc.oneof(
-        { arbitrary: fc.constantFrom('consume' as const), weight: 8 },
-        { arbitrary: fc.constantFrom('peek' as const, 'refund' as const), weight: 3 },
+        { arbitrary: fc.constant('consume' as const), weight: 12 },
+        { arbitrary: fc.constantFrom('peek' as const, 'refund' as const, 'refund' as const), weight: 4 },
         { arbitrary: fc.constant('reset' as const), weight: 1 },
       );
   return fc.record({
@@ -67,10 +68,19 @@ function traceOf(policies: fc.Arbitrary<PlainPolicy[]>, backwards: boolean): fc.
       policies: fc.constant(list),
       begin: beginnings,
       limits: fc.array(fc.tuple(...list.map(limitsOf)), { minLength: 3, maxLength: 3 }),
-      steps: fc.array(stepOf(list, backwards), { minLength: 1, maxLength: 25 }),
+      steps: fc.array(stepOf(list, backwards), { minLength: 1, maxLength: 30, size: 'max' }),
     }),
   );
 }
+
+/** How many decisions were compared. */
+let compared = 0;
+beforeEach(() => {
+  compared = 0;
+});
+afterEach(() => {
+  expect(compared).toBeGreaterThan(1000);
+});
 
 /** Runs the trace on the limiter and on the oracle, and compares every field of every decision. */
 function replay(trace: Trace): void {
@@ -99,7 +109,10 @@ function replay(trace: Trace): void {
       const expected = described(theirs, step.cost);
       // Whether a request that costs nothing waits in the queue is not defined.
       if (step.cost === 0) Object.assign(expected, { delayMs: ours.delayMs });
-      expect(plain(ours)).toEqual(expected);
+      const found = plain(ours);
+      // `expect` costs more than all the rest, so it is only asked for its message.
+      if (firstDifference(found, expected) !== undefined) expect(found).toEqual(expected);
+      compared += 1;
       if (step.operation === 'consume') charged.push({ ours, theirs });
     }
   }
@@ -128,7 +141,7 @@ const several = fc.array(
 
 describe('The memory store answers what the definitions say', () => {
   it.each(algorithmNames)('under %s', (algorithm) => {
-    fc.assert(fc.property(traceOf(one(algorithm), false), replay), runs(400));
+    fc.assert(fc.property(traceOf(one(algorithm), false), replay), runs(500));
   });
 
   it.each(algorithmNames)('under %s, also when the clock steps back', (algorithm) => {
@@ -140,6 +153,6 @@ describe('The memory store answers what the definitions say', () => {
   });
 
   it('under several policies at once, also when the clock steps back', () => {
-    fc.assert(fc.property(traceOf(several, true), replay), runs(400));
+    fc.assert(fc.property(traceOf(several, true), replay), runs(300));
   });
 });

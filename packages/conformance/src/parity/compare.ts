@@ -87,13 +87,17 @@ async function outcome(action: () => unknown): Promise<unknown> {
 }
 
 function isDecision(value: unknown): value is Decision {
+  return isObject(value);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
 /** The path of the first field that differs, by `Object.is`; '' if the values themselves do. */
-function firstDifference(left: unknown, right: unknown): string | undefined {
-  if (!isDecision(left) || !isDecision(right)) return Object.is(left, right) ? undefined : '';
-  const fields = Object.keys(left) as (keyof Decision)[];
+export function firstDifference(left: unknown, right: unknown): string | undefined {
+  if (!isObject(left) || !isObject(right)) return Object.is(left, right) ? undefined : '';
+  const fields = Object.keys(left);
   if (fields.length !== Object.keys(right).length) return '';
   for (const field of fields) {
     const inner = firstDifference(left[field], right[field]);

@@ -43,6 +43,16 @@ export function refund(suite: Suite): void {
       expect(await limiter.peek('key')).toMatchObject({ remaining: isQueue(title) ? 2 : 4 });
     });
 
+    it('takes nothing from what later requests used, but makes the debt of a bucket smaller', async () => {
+      const { limiter, clock } = suite.open(policy(5, 1000), 250);
+      const first = await limiter.consume('key', { cost: 3 });
+      clock.advance((await limiter.peek('key')).resetMs);
+      await limiter.consume('key', { cost: 4 });
+      await limiter.refund(first);
+      const owed = /^(token-bucket|gcra)/.test(title) ? 1 : 4;
+      expect(await limiter.peek('key')).toMatchObject({ remaining: 5 - owed });
+    });
+
     it('creates no key, neither after a reset nor long after', async () => {
       const { limiter, clock } = suite.open(policy(3, 1000), 250);
       const first = await limiter.consume('key', { cost: 3 });

@@ -34,6 +34,17 @@ export function requestLimit(suite: Suite): void {
       expect(await limiter.consume('key', { limit: 2 })).toMatchObject({ allowed: false, remaining: 0 });
     });
 
+    it("forgives nothing when it takes turns with the policy's own", async () => {
+      const { limiter } = suite.open(policy(3, 1000), 250);
+      let admitted = 0;
+      for (let i = 0; i < 10; i++) {
+        if ((await limiter.consume('key', { limit: 6 })).allowed) admitted += 1;
+        if ((await limiter.consume('key')).allowed) admitted += 1;
+        if ((await limiter.consume('key', { limit: 1 })).allowed) admitted += 1;
+      }
+      expect(admitted).toBe(6);
+    });
+
     it('of 0 denies for ever, of Infinity admits and counts nothing', async () => {
       const { limiter } = suite.open(policy(3, 1000), 250);
       await limiter.consume('key', { cost: 2 });
