@@ -70,6 +70,12 @@ describe('a guard', () => {
     expect(await guard.check(requests[0])).toEqual({ headers: [] });
   });
 
+  it('has a limiter that admits nothing to a request that brings no limit, where a function is to say it', () => {
+    const { limiter } = guardOf({ limit: () => 5, window: '1h' });
+    expect(limiter.consume('k')).toMatchObject({ allowed: false, limit: 0 });
+    expect(limiter.consume('k', { limit: 5 })).toMatchObject({ allowed: true, remaining: 4 });
+  });
+
   it('lets go on who was skipped the first time, and asks the second time', async () => {
     const request = from('192.0.2.1');
     let skipped = true;
@@ -215,6 +221,7 @@ describe('a client without an address', () => {
     }
     expect(keys.size).toBe(9);
     for (const key of keys) expect(key).toMatch(/^connection:[0-9a-f]{16}-\d+$/);
+    expect(warnings).toHaveLength(1);
   });
 });
 
