@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Answer, Charge, Decision, ParsedPolicy, Plan, PolicyDecision } from './types.js';
+import type { Answer, Charge, Decision, ParsedPolicy, Plan, PolicyDecision, Term } from './types.js';
 import { ANSWER_WIDTH } from './types.js';
 
 /** What a limiter remembers of a decision, for a refund. */
@@ -13,7 +13,11 @@ export interface Receipt {
   readonly key: string;
   readonly plan: Plan;
   /** The units that have not been given back yet; 0 for what was denied or only peeked at. */
-  left: number;
+  readonly left: number;
+  /** What was charged, per term of the plan. */
+  readonly charges: readonly Charge[];
+  /** Notes that units are given back. */
+  take(units: number): void;
 }
 
 /** A decision and, out of sight, its receipt. */
@@ -27,8 +31,12 @@ class SluiceDecision implements Decision {
   readonly delayMs: number;
   readonly cost: number;
   readonly policies: readonly PolicyDecision[];
-  readonly #receipt: Receipt;
-  readonly #instants: number[];
+  readonly #limiter: object;
+  readonly #key: string;
+  readonly #plan: Plan;
+  #left: number;
+  /** Per term; of a lone term, its own. */
+  readonly #instants: number | readonly number[];
 
   constructor(
     allowed: boolean,
@@ -36,8 +44,11 @@ class SluiceDecision implements Decision {
     delayMs: number,
     cost: number,
     policies: readonly PolicyDecision[],
-    receipt: Receipt,
-    instants: number[],
+    limiter: object,
+    key: string,
+    plan: Plan,
+    left: number,
+    instants: number | readonly number[],
   ) {
     this.allowed = allowed;
     this.policy = binding.name;
@@ -48,28 +59,39 @@ class SluiceDecision implements Decision {
     this.delayMs = delayMs;
     this.cost = cost;
     this.policies = policies;
-    this.#receipt = receipt;
+    this.#limiter = limiter;
+    this.#key = key;
+    this.#plan = plan;
+    this.#left = left;
     this.#instants = instants;
   }
 
   static receiptOf(decision: unknown): Receipt | undefined {
-    return typeof decision === 'object' && decision !== null && #receipt in decision
-      ? decision.#receipt
-      : undefined;
+    if (typeof decision !== 'object' || decision === null || !(#limiter in decision)) return undefined;
+    return {
+      limiter: decision.#limiter,
+      key: decision.#key,
+      plan: decision.#plan,
+      left: decision.#left,
+      charges: decision.#charges(),
+      take: (units) => {
+        decision.#left -= units;
+      },
+    };
   }
 
   static instantOf(decision: unknown): number | undefined {
-    return typeof decision === 'object' && decision !== null && #instants in decision
-      ? decision.#instants[0]
-      : undefined;
+    if (typeof decision !== 'object' || decision === null || !(#instants in decision)) return undefined;
+    return [decision.#instants].flat()[0];
   }
 
-  static charges(decision: SluiceDecision): Charge[] {
-    const { plan, left } = decision.#receipt;
+  #charges(): Charge[] {
+    const plan = this.#plan;
+    const instants = [this.#instants].flat();
     return plan.terms.map((term, i) => {
-      const { remaining } = decision.policies[plan.places[i]];
-      const refunded = decision.cost - left;
-      return { at: decision.#instants[i], level: term.numbers[0] - remaining - refunded };
+      const { remaining } = this.policies[plan.places[i]];
+      const refunded = this.cost - this.#left;
+      return { at: instants[i], level: term.numbers[0] - remaining - refunded };
     });
   }
 }
@@ -80,20 +102,35 @@ export const receiptOf: (decision: unknown) => Receipt | undefined = SluiceDecis
 /** Returns the instant that a limiter decided at, by the clock that it decided by, if it asked one. */
 export const instantOf: (decision: unknown) => number | undefined = SluiceDecision.instantOf;
 
-/** Returns what the decision was charged, per term of its plan. */
-export function chargesOf(decision: Decision): readonly Charge[] {
-  return SluiceDecision.charges(decision as SluiceDecision);
-}
-
-/** Reads a store's answer. `receipt.left` is set to what was charged. */
+/** Reads the answer of a store to a request of `limiter`. */
 export function readAnswer(
   policies: readonly ParsedPolicy[],
   cost: number,
   answer: Answer,
-  receipt: Receipt,
+  limiter: object,
+  key: string,
+  plan: Plan,
   charge: boolean,
 ): Decision {
-  const { places, terms } = receipt.plan;
+  const { places, terms } = plan;
+  if (policies.length === 1 && terms.length === 1) {
+    // Most limiters have one policy: no loops, no lists for them.
+    const retry = answer[1];
+    const left = charge && retry === 0 ? cost : 0;
+    const only = toldOf(policies[0], terms[0], answer, 0, retry);
+    return new SluiceDecision(
+      retry === 0,
+      only,
+      answer[4],
+      cost,
+      [only],
+      limiter,
+      key,
+      plan,
+      left,
+      answer[3],
+    );
+  }
   let allowed = true;
   for (let i = 0; i < terms.length; i++) if (answer[i * ANSWER_WIDTH + 1] !== 0) allowed = false;
   const each: PolicyDecision[] = [];
@@ -110,19 +147,31 @@ export function readAnswer(
     const delay = answer[from + 4];
     if (allowed && delay > delayMs) delayMs = delay;
     instants.push(answer[from + 3]);
-    each.push({
-      name: policies[place].name,
-      limit: terms[next].numbers[0],
-      windowMs: terms[next].windowMs,
-      remaining: answer[from],
-      retryAfterMs: retry === -1 ? Infinity : allowed || retry > 0 ? retry : delay,
-      resetMs: answer[from + 2],
-      allowed: retry === 0,
-    });
+    each.push(toldOf(policies[place], terms[next], answer, from, allowed || retry !== 0 ? retry : delay));
     next += 1;
   }
-  if (charge && allowed) receipt.left = cost;
-  return new SluiceDecision(allowed, binding(each, allowed), delayMs, cost, each, receipt, instants);
+  const left = charge && allowed ? cost : 0;
+  const speaks = binding(each, allowed);
+  return new SluiceDecision(allowed, speaks, delayMs, cost, each, limiter, key, plan, left, instants);
+}
+
+/** What one term says, from `from` on, of a request that waits so long for it. */
+function toldOf(
+  policy: ParsedPolicy,
+  term: Term,
+  answer: Answer,
+  from: number,
+  wait: number,
+): PolicyDecision {
+  return {
+    name: policy.name,
+    limit: term.numbers[0],
+    windowMs: term.windowMs,
+    remaining: answer[from],
+    retryAfterMs: wait === -1 ? Infinity : wait,
+    resetMs: answer[from + 2],
+    allowed: answer[from + 1] === 0,
+  };
 }
 
 function unlimited(policy: ParsedPolicy): PolicyDecision {

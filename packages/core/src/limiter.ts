@@ -6,7 +6,7 @@
 
 import { isRecord, parseName, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
-import { chargesOf, type Receipt, readAnswer, receiptOf } from './decision.js';
+import { readAnswer, receiptOf } from './decision.js';
 import { ArgumentError, expected } from './errors.js';
 import { MemoryStore } from './memory/memory-store.js';
 import { parseLimit, parsePolicies, planOf } from './policy.js';
@@ -162,10 +162,12 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
       if (options.cost !== undefined) cost = units(options.cost, 'cost');
       if (options.limit !== undefined) plan = this.#planFor(options.limit);
     }
-    const receipt: Receipt = { limiter: this, key, plan, left: 0 };
     const answer = plan.terms.length === 0 ? [] : this.#table.decide(key, cost, plan, charge, this.#now());
-    const read = (numbers: Answer) => readAnswer(this.policies, cost, numbers, receipt, charge);
-    const decision = this.#async ? Promise.resolve(answer).then(read) : read(answer as Answer);
+    const decision = this.#async
+      ? Promise.resolve(answer).then((numbers) =>
+          readAnswer(this.policies, cost, numbers, this, key, plan, charge),
+        )
+      : readAnswer(this.policies, cost, answer as Answer, this, key, plan, charge);
     return decision as Eventually<A, Decision>;
   }
 
@@ -182,9 +184,8 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
     const back = Math.min(wanted === undefined ? receipt.left : units(wanted, 'units'), receipt.left);
     this.#check(receipt.key);
     if (back === 0) return undefined as Eventually<A, void>;
-    const charges = chargesOf(decision);
-    receipt.left -= back;
-    return this.#table.refund(receipt.key, back, receipt.plan, charges, this.#now());
+    receipt.take(back);
+    return this.#table.refund(receipt.key, back, receipt.plan, receipt.charges, this.#now());
   }
 
   #check(key: string): void {

@@ -44,7 +44,8 @@ export const slidingWindowCounter: Algorithm = {
     const s = out[NEXT];
     const e = at - s * bucket;
     const total = out[NEXT + 2];
-    const part = partOf(numbers, out[NEXT + EDGE], e);
+    const old = out[NEXT + EDGE];
+    const part = old === 0 ? 0 : partOf(numbers, old, e);
 
     const fits = cost <= limit - total - part || cost === 0;
     let used = total;
@@ -64,7 +65,10 @@ export const slidingWindowCounter: Algorithm = {
       out,
       limit - used - part,
       fits ? 0 : cost > limit ? NEVER : wait(numbers, out, at, cost),
-      untilNew(numbers, out, at),
+      // If the current bucket counts, it is the newest.
+      used > total && numbers[4] === 0
+        ? (s + numbers[2] + (numbers[3] === DROP ? 0 : 1)) * bucket - at
+        : untilNew(numbers, out, at),
       at,
       writes,
     );

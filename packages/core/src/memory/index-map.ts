@@ -4,7 +4,7 @@
  * @module
  */
 
-const SHARDS = 256;
+const SHARDS = 32;
 
 /**
  * A map in many small parts: a `Map` that grows rehashes all of itself at once, which stops the process for tens of
@@ -34,9 +34,18 @@ export class IndexMap {
   }
 }
 
-/** FNV-1a over the code units. Keys are short; whoever fills one part on purpose only loses what the parts are for. */
+/**
+ * Some of a key's characters, from both its ends and its middle. Whoever fills one part on purpose only loses what the
+ * parts are for.
+ */
 function shardOf(key: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
-  return (hash ^ (hash >>> 16)) & (SHARDS - 1);
+  const { length } = key;
+  if (length === 0) return 0;
+  const middle = length >> 1;
+  const hash =
+    key.charCodeAt(length - 1) +
+    7 * key.charCodeAt(length >> 2) +
+    11 * key.charCodeAt(middle) +
+    13 * key.charCodeAt((middle + length - 1) >> 1);
+  return (hash ^ (hash >> 5)) & (SHARDS - 1);
 }

@@ -64,6 +64,12 @@ export class Ledger {
 
   /** Judges a request of the key in `slot` (0: a new key); returns whether all policies of the plan admit it. */
   judge(slot: number, cost: number, plan: Plan, charge: boolean, now: number): boolean {
+    if (plan.terms.length === 1) {
+      const out = this.#decide(slot, plan, 0, cost, now);
+      const fits = out[RETRY] === 0;
+      if (!charge && out[WRITES] !== NOTHING) this.#decideUncharged(slot, plan, 0, now);
+      return fits;
+    }
     let admitted = true;
     for (let i = 0; i < plan.terms.length; i++) {
       if (this.#decide(slot, plan, i, cost, now)[RETRY] !== 0) admitted = false;
@@ -80,18 +86,24 @@ export class Ledger {
     return admitted;
   }
 
+  /** Makes room for a slot. */
+  reach(slot: number): void {
+    this.#rows.reach(slot);
+  }
+
   /** Whether the request that was judged last changes anything. */
   writes(plan: Plan): boolean {
-    for (const place of plan.places) if (this.#sections[place].out[WRITES] !== NOTHING) return true;
+    for (let i = 0; i < plan.places.length; i++) {
+      if (this.#sections[plan.places[i]].out[WRITES] !== NOTHING) return true;
+    }
     return false;
   }
 
   /** Stores what the request that was judged last changes. */
   write(slot: number, plan: Plan): void {
-    this.#rows.reach(slot);
     let expires = 0;
-    for (const place of plan.places) {
-      const section = this.#sections[place];
+    for (let i = 0; i < plan.places.length; i++) {
+      const section = this.#sections[plan.places[i]];
       expires = Math.max(expires, section.out[AT] + section.out[RESET]);
       if (section.out[WRITES] !== NOTHING) this.#writeOne(slot, section);
     }

@@ -110,6 +110,7 @@ export class MemoryTable implements Table<false> {
   #add(key: string, now: number): number {
     this.#makeRoom(now);
     const slot = this.#slots.take();
+    this.#ledger.reach(slot);
     this.#index.set(key, slot);
     this.#keys.set(slot, key);
     return slot;
