@@ -25,11 +25,8 @@ interface Trace {
   readonly steps: readonly Step[];
 }
 
-const isBucket = (policy: PlainPolicy) => /bucket|gcra/.test(policy.algorithm ?? '');
-
-/** Counters and the log are judged by any limit at any time; what a debt is worth under another is not defined. */
+/** Mostly the policy's own, and others that a request may bring. */
 function limitsOf(policy: PlainPolicy): fc.Arbitrary<number> {
-  if (isBucket(policy)) return fc.constant(policy.limit);
   const other = fc.oneof(fc.integer({ min: 0, max: 20 }), fc.constant(Infinity));
   return fc.oneof({ arbitrary: fc.constant(policy.limit), weight: 4 }, { arbitrary: other, weight: 1 });
 }

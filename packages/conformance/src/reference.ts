@@ -107,7 +107,7 @@ export class ReferenceKey {
         limit: Number(capacity),
         remaining: Number(remaining(view, capacity)),
         retryAfterMs: retry,
-        resetMs: Number(min(leastWait(view, capacity), MOST)),
+        resetMs: Number(min(leastWait(view.isNew), MOST)),
       };
     });
     const delay = allowed && cost > 0n ? delays.reduce((a, b) => max(a, b)) : 0n;
@@ -123,7 +123,8 @@ export class ReferenceKey {
   /** The wait of a denied request, which may itself count. */
   #wait(i: number, cost: bigint, limit: bigint, counted: boolean): number {
     if (counted) this.#models[i].charge(this.#view(i, limit).at, cost, limit);
-    const wait = leastWait(this.#view(i, limit), cost);
+    const view = this.#view(i, limit);
+    const wait = leastWait((ms) => view.fits(ms, cost));
     if (counted) this.#models[i].undo();
     return Number(min(wait, MOST));
   }

@@ -1,18 +1,33 @@
 /**
- * The algorithms whose debt ages at a steady rate. Debts count in units of 1 / limit ms, so a unit of cost is one
- * window of them, and in a millisecond the debt falls by the limit. (The fraction is not even reduced.)
- *
- * A key keeps to one limit here: what a debt is worth under another is not a matter of definition.
+ * The algorithms whose debt ages at a steady rate. A debt counts in units of 1 / limit ms, so a unit of cost is one
+ * window of them under any limit, and in a millisecond the debt falls by the limit that it was last charged under.
  *
  * @module
  */
 
-import { ceilDiv, type Entry, type Model, max, min, type View } from './model.js';
+import { ceilDiv, type Entry, gcd, type Model, max, min, type View } from './model.js';
+
+/** A debt at an instant, and what it ages by. */
+interface Debt {
+  readonly debt: bigint;
+  readonly at: bigint;
+  readonly limit: bigint;
+}
+
+/** A charge or, negative, a refund. */
+interface Event extends Entry {
+  readonly limit: bigint;
+}
+
+/** What the debt is under a limit: limit and window are reduced, so the unit may be coarser; rounded up. */
+function restated(debt: bigint, limit: bigint, window: bigint): bigint {
+  const unit = gcd(limit, window);
+  return ceilDiv(debt, unit) * unit;
+}
 
 /** The debt, worked out anew from everything that ever happened to the key. */
 export class TokenBucket implements Model {
-  /** Charges and, negative, refunds. */
-  protected readonly events: Entry[] = [];
+  protected readonly events: Event[] = [];
   protected readonly window: bigint;
   readonly #burst: bigint | undefined;
 
@@ -26,17 +41,18 @@ export class TokenBucket implements Model {
   }
 
   view(now: bigint, limit: bigint): View {
-    const { debt, at: last } = this.replay(limit);
-    const at = max(now, last);
+    const last = this.replay();
+    const at = max(now, last.at);
     const most = this.capacity(limit) * this.window;
     return {
       at,
-      fits: (wait, cost) => max(0n, debt - (at + wait - last) * limit) + cost * this.window <= most,
+      fits: (wait, cost) => owed(last, at + wait) + cost * this.window <= most,
+      isNew: (wait) => owed(last, at + wait) === 0n,
     };
   }
 
-  charge(at: bigint, cost: bigint): Entry {
-    const event = { at, cost };
+  charge(at: bigint, cost: bigint, limit: bigint): Entry {
+    const event = { at, cost, limit };
     this.events.push(event);
     return event;
   }
@@ -50,25 +66,30 @@ export class TokenBucket implements Model {
   }
 
   refund(now: bigint, _charge: Entry, units: bigint): void {
-    if (this.events.length > 0) this.events.push({ at: now, cost: -units });
+    const { limit } = this.replay();
+    if (this.events.length > 0) this.events.push({ at: now, cost: -units, limit });
   }
 
-  protected replay(limit: bigint): { debt: bigint; at: bigint } {
-    let debt = 0n;
-    let at = 0n;
-    for (const event of this.events) {
-      debt = max(0n, max(0n, debt - (event.at - at) * limit) + event.cost * this.window);
-      at = event.at;
+  protected replay(): Debt {
+    let last: Debt = { debt: 0n, at: 0n, limit: 0n };
+    for (const { at, cost, limit } of this.events) {
+      const before = restated(owed(last, at), limit, this.window);
+      last = { debt: max(0n, before + cost * this.window), at, limit };
     }
-    return { debt, at };
+    return last;
   }
+}
+
+function owed({ debt, at, limit }: Debt, t: bigint): bigint {
+  return max(0n, debt - (t - at) * limit);
 }
 
 /** A request waits for what was before it; its place can be given back while it is the last. */
 export class LeakyBucket extends TokenBucket {
   override delay(now: bigint, limit: bigint): bigint {
-    const { debt, at } = this.replay(limit);
-    return limit === 0n ? 0n : ceilDiv(max(0n, debt - (max(now, at) - at) * limit), limit);
+    if (limit === 0n) return 0n;
+    const last = this.replay();
+    return ceilDiv(restated(owed(last, max(now, last.at)), limit, this.window), limit);
   }
 
   override refund(now: bigint, charge: Entry, units: bigint): void {
@@ -81,8 +102,10 @@ export class LeakyBucket extends TokenBucket {
 export class Gcra implements Model {
   readonly #window: bigint;
   readonly #burst: bigint | undefined;
-  #tat: bigint | undefined;
-  #before: bigint | undefined;
+  /** In units of 1 / limit ms, with the limit and the capacity that it was written under. */
+  #tat = 0n;
+  #limit = 0n;
+  #most = 0n;
 
   constructor(window: bigint, burst: number | undefined) {
     this.#window = window;
@@ -95,31 +118,37 @@ export class Gcra implements Model {
 
   view(now: bigint, limit: bigint): View {
     const most = this.capacity(limit) * this.#window;
-    // Further ahead than the capacity it can only be if the clock stepped back.
-    const tat = min(this.#tat ?? 0n, now * limit + most);
+    const debt = this.#debt(now);
+    const owes = (wait: bigint) => max(0n, debt - wait * this.#limit);
     return {
       at: now,
-      fits: (wait, cost) => max(0n, tat - (now + wait) * limit) + cost * this.#window <= most,
+      fits: (wait, cost) => owes(wait) + cost * this.#window <= most,
+      isNew: (wait) => owes(wait) === 0n,
     };
   }
 
   charge(at: bigint, cost: bigint, limit: bigint): Entry {
-    const most = this.capacity(limit) * this.#window;
-    const tat = min(this.#tat ?? 0n, at * limit + most);
-    this.#before = this.#tat;
-    this.#tat = max(tat, at * limit) + cost * this.#window;
+    const debt = restated(this.#debt(at), limit, this.#window);
+    this.#tat = at * limit + debt + cost * this.#window;
+    this.#limit = limit;
+    this.#most = this.capacity(limit) * this.#window;
     return { at, cost };
   }
 
   undo(): void {
-    this.#tat = this.#before;
+    throw new Error('Nothing counts here that was denied.');
   }
 
   delay(): bigint {
     return 0n;
   }
 
-  refund(_now: bigint, _charge: Entry, units: bigint): void {
-    if (this.#tat !== undefined) this.#tat -= units * this.#window;
+  refund(now: bigint, _charge: Entry, units: bigint): void {
+    this.#tat = now * this.#limit + max(0n, this.#debt(now) - units * this.#window);
+  }
+
+  /** Further ahead than the capacity the arrival time can only be if the clock stepped back. */
+  #debt(now: bigint): bigint {
+    return max(0n, min(this.#tat - now * this.#limit, this.#most));
   }
 }

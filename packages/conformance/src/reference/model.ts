@@ -13,6 +13,8 @@ export interface View {
   readonly at: bigint;
   /** Whether `cost` fits `wait` ms later if nothing else happens. */
   fits(wait: bigint, cost: bigint): boolean;
+  /** Whether nothing of what was used counts any more `wait` ms later. */
+  isNew(wait: bigint): boolean;
 }
 
 /** The history of one key under one policy. */
@@ -44,6 +46,11 @@ export function max(a: bigint, b: bigint): bigint {
 
 export function min(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
+}
+
+/** The greatest common divisor; `b` if `a` is 0. */
+export function gcd(a: bigint, b: bigint): bigint {
+  return a === 0n ? b : gcd(b % a, a);
 }
 
 /** The ceiling of a / b. */
@@ -78,18 +85,18 @@ export function remaining(view: View, capacity: bigint): bigint {
   return fits;
 }
 
-/** The least wait after which `cost`, which is at most the capacity, fits. */
-export function leastWait(view: View, cost: bigint): bigint {
-  if (view.fits(0n, cost)) return 0n;
+/** The least wait after which `holds` is true, which once true stays true. */
+export function leastWait(holds: (wait: bigint) => boolean): bigint {
+  if (holds(0n)) return 0n;
   let early = 0n;
   let late = 1n;
-  while (!view.fits(late, cost)) {
+  while (!holds(late)) {
     early = late;
     late *= 2n;
   }
   while (late - early > 1n) {
     const middle = (early + late) / 2n;
-    if (view.fits(middle, cost)) late = middle;
+    if (holds(middle)) late = middle;
     else early = middle;
   }
   return late;

@@ -23,7 +23,11 @@ export class FixedWindow implements Model {
   view(now: bigint, limit: bigint): View {
     const newest = this.#entries.at(-1);
     const at = newest === undefined ? now : max(now, (newest.at / this.#window) * this.#window);
-    return { at, fits: (wait, cost) => this.#used(at + wait) + cost <= limit };
+    return {
+      at,
+      fits: (wait, cost) => this.#used(at + wait) + cost <= limit,
+      isNew: (wait) => this.#used(at + wait) === 0n,
+    };
   }
 
   charge(at: bigint, cost: bigint): Entry {
@@ -65,7 +69,11 @@ export class Log implements Model {
   view(now: bigint, limit: bigint): View {
     const at = max(now, this.#entries.at(-1)?.at ?? 0n);
     const used = (t: bigint) => sum(this.#entries, (entry) => t - this.#window < entry.at && entry.at <= t);
-    return { at, fits: (wait, cost) => used(at + wait) + cost <= limit };
+    return {
+      at,
+      fits: (wait, cost) => used(at + wait) + cost <= limit,
+      isNew: (wait) => used(at + wait) === 0n,
+    };
   }
 
   charge(at: bigint, cost: bigint): Entry {
@@ -109,7 +117,11 @@ export class Counter implements Model {
   view(now: bigint, limit: bigint): View {
     const newest = this.#entries.at(-1);
     const at = newest === undefined ? now : max(now, (newest.at / this.#bucket) * this.#bucket);
-    return { at, fits: (wait, cost) => this.#fits(at + wait, cost, limit) };
+    return {
+      at,
+      fits: (wait, cost) => this.#fits(at + wait, cost, limit),
+      isNew: (wait) => this.#fits(at + wait, 0n, 0n),
+    };
   }
 
   #fits(t: bigint, cost: bigint, limit: bigint): boolean {
