@@ -47,6 +47,24 @@ describe('A wait is exact', () => {
     });
   });
 
+  it('so is that of a request with a limit of its own', () => {
+    const limits = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 3 });
+    check(fc.tuple(historyOf(onePolicy), limits), 600, ([history, [limit, ...before]]) => {
+      const { limiter, clock } = live(history);
+      for (const other of before) limiter.consume('key', { limit: other });
+      const denied = limiter.consume('key', { limit });
+      if (denied.allowed) return false;
+      const start = clock.now();
+      for (const wait of within(denied.retryAfterMs)) {
+        clock.set(start + wait);
+        expect(limiter.consume('key', { limit }).retryAfterMs).toBe(denied.retryAfterMs - wait);
+      }
+      clock.set(start + denied.retryAfterMs);
+      expect(limiter.consume('key', { limit }).allowed).toBe(true);
+      return true;
+    });
+  });
+
   it('at resetMs the whole capacity fits, and not a millisecond earlier', () => {
     check(historyOf(onePolicy), 600, (history) => {
       const { limiter, clock, capacity } = live(history);
