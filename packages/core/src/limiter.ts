@@ -200,8 +200,10 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
   #planFor(limit: number | Readonly<Record<string, number>>): Plan {
     if (typeof limit !== 'object' || limit === null) return this.#planForLone(limit);
     const names = this.policies.map((policy) => policy.name);
-    const given = isRecord(limit) ? Object.keys(limit) : [];
-    if (given.length === 0 || given.some((name) => !names.includes(name))) {
+    const given = Object.keys(limit);
+    // Of one policy it must say something: an empty object there is a mistake rather than a choice.
+    const silent = given.length === 0 && names.length === 1;
+    if (!isRecord(limit) || silent || given.some((name) => !names.includes(name))) {
       const what = `an object by policy name (${names.join(', ')})`;
       throw expected('ERR_SLUICE_ARGUMENT', 'limit', what, given.length > 0 ? given.join(', ') : limit);
     }
