@@ -30,8 +30,8 @@ function open(maxKeys: number, at = 0): Bench {
 /** Which of the keys have anything used. */
 function known(limiter: Limiter<false>, keys: readonly string[]): string[] {
   return keys.filter((key) => {
-    const { remaining, limit } = limiter.peek(key);
-    return remaining < limit;
+    const { policies } = limiter.peek(key);
+    return policies.some(({ remaining, limit }) => remaining < limit);
   });
 }
 
@@ -99,6 +99,20 @@ describe('A full memory store', () => {
     other.consume('b');
     expect(known(other, ['a', 'b'])).toEqual(['a', 'b']);
     expect(store.evictions).toBe(0);
+  });
+
+  it('knows that a key lives on by a policy that its last request was not judged by', () => {
+    const store = new MemoryStore({ maxKeys: 2 });
+    const clock = manualClock(0);
+    const policies = [WINDOW, { ...WINDOW, name: 'long', window: 3_600_000 } as Policy];
+    const only = createLimiter({ policies, store, clock });
+    only.consume('older');
+    only.consume('newer');
+    only.consume('newer', { limit: { long: Infinity } });
+    clock.set(2000);
+    only.consume('last');
+    expect(known(only, ['older', 'newer', 'last'])).toEqual(['newer', 'last']);
+    expect(store.evictions).toBe(1);
   });
 
   it('gives up the key that was not used for longest', () => {

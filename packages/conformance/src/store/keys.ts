@@ -43,6 +43,10 @@ export const hostileIds: readonly string[] = [
   'x'.repeat(128),
   'x'.repeat(129),
   `${'x'.repeat(128)}y`,
+  `${'x'.repeat(128)}\ud800`,
+  `${'x'.repeat(128)}\ud801`,
+  '#\ud800',
+  '#\ud801',
   'x'.repeat(1 << 20),
   `${'x'.repeat(1 << 20)}y`,
 ];

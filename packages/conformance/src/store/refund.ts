@@ -53,6 +53,16 @@ export function refund(suite: Suite): void {
       expect(await limiter.peek('key')).toMatchObject({ remaining: 5 - owed });
     });
 
+    it('after a reset leaves no more than there is room for', async () => {
+      const { limiter } = suite.open(policy(5, 1000), 250);
+      const first = await limiter.consume('key', { cost: 4 });
+      await limiter.reset('key');
+      await limiter.consume('key');
+      await limiter.refund(first);
+      expect([4, 5]).toContain((await limiter.peek('key')).remaining);
+      expect(await limiter.consume('key', { cost: 6 })).toMatchObject({ allowed: false });
+    });
+
     it('creates no key, neither after a reset nor long after', async () => {
       const { limiter, clock } = suite.open(policy(3, 1000), 250);
       const first = await limiter.consume('key', { cost: 3 });
