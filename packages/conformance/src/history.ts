@@ -11,7 +11,7 @@ import type { PlainPolicy } from './reference.js';
 import { capacityOf } from './settings.js';
 
 /** One request: after a pause, for some units or for all that is left. */
-export interface Request {
+interface Request {
   readonly gap: number;
   readonly cost: number | 'rest';
 }

@@ -20,7 +20,7 @@ export interface Expected {
 }
 
 /** What one policy says. */
-export interface ExpectedOfPolicy {
+interface ExpectedOfPolicy {
   readonly allowed: boolean;
   readonly limit: number;
   readonly remaining: number;

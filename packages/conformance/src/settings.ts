@@ -30,7 +30,7 @@ export const algorithms: readonly Setting[] = [
 ];
 
 /** The sliding-window counter in every combination of its settings, on one bucket and on four. */
-export const counters: readonly Setting[] = ([1, 4] as const).flatMap((buckets) =>
+const counters: readonly Setting[] = ([1, 4] as const).flatMap((buckets) =>
   (['weighted', 'drop', 'keep'] as const).flatMap((edge) =>
     (['none', 'down'] as const).map((rounding) => ({
       title: `sliding-window-counter, ${buckets} bucket${buckets > 1 ? 's' : ''}, edge ${edge}, rounding ${rounding}`,
@@ -47,7 +47,7 @@ export const counters: readonly Setting[] = ([1, 4] as const).flatMap((buckets) 
 );
 
 /** The buckets with a capacity that is not the rate. */
-export const bursts: readonly Setting[] = [
+const bursts: readonly Setting[] = [
   {
     title: 'token-bucket with a burst',
     policy: (limit, window) => ({ algorithm: 'token-bucket', limit: 3, window, burst: limit }),

@@ -44,5 +44,3 @@ export function storeSuite(options: StoreSuiteOptions): void {
     for (const topic of topics) topic(suite);
   });
 }
-
-export type { StoreSuiteOptions, Supports } from './store/suite.js';

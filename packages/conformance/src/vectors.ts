@@ -20,7 +20,7 @@ interface AnswerOfOne {
 }
 
 /** One step: a request and its right answer, or a refund or a reset, which have none. */
-export interface Step extends Partial<AnswerOfOne> {
+interface Step extends Partial<AnswerOfOne> {
   /** Default: consume. */
   readonly do?: 'consume' | 'peek' | 'refund' | 'reset';
   readonly atMs: number;
