@@ -4,7 +4,7 @@ import type { Result, Task } from './processes-child.js';
 import { sharedServers } from './redis-server.js';
 import { buildScript, message, type Script, stopScript } from './scripts.js';
 import { settings } from './settings.js';
-import { hostileIds } from './store/keys.js';
+import { hostileIds } from './store/hostile-ids.js';
 import { itLeavesNoKeyForEver } from './ttl.js';
 
 const PROCESSES = 8;

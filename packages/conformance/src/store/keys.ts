@@ -1,55 +1,7 @@
+import { createHash } from 'node:crypto';
 import { algorithms } from '../settings.js';
+import { hostileIds } from './hostile-ids.js';
 import { allowed, type Suite } from './suite.js';
-
-/** What a client may send as a name for itself. */
-export const hostileIds: readonly string[] = [
-  '}x',
-  '{',
-  '}',
-  '{}',
-  '{a}b',
-  'a}:t1',
-  '',
-  ' ',
-  '\0',
-  'a\0b',
-  'a',
-  'a\nb',
-  'a\rb',
-  '\x7f',
-  '\x85',
-  '\ud800',
-  '\ud801',
-  '\udc00',
-  'a\ud800',
-  '\ufffd',
-  '__proto__',
-  'constructor',
-  'toString',
-  'hasOwnProperty',
-  '#',
-  '#a',
-  '##a',
-  '🐙',
-  'é',
-  'e\u0301',
-  'A',
-  '*',
-  '?',
-  '%s',
-  '0',
-  '-0',
-  'undefined',
-  'x'.repeat(128),
-  'x'.repeat(129),
-  `${'x'.repeat(128)}y`,
-  `${'x'.repeat(128)}\ud800`,
-  `${'x'.repeat(128)}\ud801`,
-  '#\ud800',
-  '#\ud801',
-  'x'.repeat(1 << 20),
-  `${'x'.repeat(1 << 20)}y`,
-];
 
 export function keys(suite: Suite): void {
   describe.each(algorithms)('Keys, $title', ({ policy }) => {
@@ -83,7 +35,6 @@ export function keys(suite: Suite): void {
       const long = 'x'.repeat(200);
       await limiter.consume(long);
       // The first 128 bits of the SHA-256 of its UTF-16 code units, as anyone can work out.
-      const { createHash } = await import('node:crypto');
       const hash = createHash('sha256').update(Buffer.from(long, 'utf16le')).digest();
       const digest = `#${hash.toString('base64url', 0, 16)}`;
       expect(await limiter.peek(digest)).toMatchObject({ remaining: 3 });
