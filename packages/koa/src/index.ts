@@ -56,16 +56,24 @@ export function rateLimit(options: KoaRateLimitOptions): Middleware {
   };
 }
 
+/** What errors had for headers of their own. */
+const owned = new WeakMap<object, PropertyDescriptor | undefined>();
+
 /**
  * Koa takes all headers off the response to an error, and puts on those that the error has. The error gets its own back
  * when the response is done: it may be one that is thrown more than once.
  */
-function keepHeaders(error: unknown, headers: readonly Header[], context: Context): void {
+function keepHeaders(error: unknown, headers: readonly Header[], { res }: Context): void {
   if (typeof error !== 'object' || error === null || !Object.isExtensible(error)) return;
-  const before = Object.getOwnPropertyDescriptor(error, 'headers');
-  const own = (error as { headers?: object }).headers;
-  Object.assign(error, { headers: { ...own, ...Object.fromEntries(headers) } });
-  context.res.once('close', () => {
+  if (!owned.has(error)) owned.set(error, Object.getOwnPropertyDescriptor(error, 'headers'));
+  // As they are now: a limiter further on may have more to tell.
+  const kept = headers.flatMap(([name]) => (res.hasHeader(name) ? [[name, res.getHeader(name)]] : []));
+  const { headers: others } = error as { headers?: object };
+  Object.assign(error, { headers: { ...others, ...Object.fromEntries(kept) } });
+  res.once('close', () => {
+    if (!owned.has(error)) return;
+    const before = owned.get(error);
+    owned.delete(error);
     if (before === undefined) Reflect.deleteProperty(error, 'headers');
     else Object.defineProperty(error, 'headers', before);
   });
