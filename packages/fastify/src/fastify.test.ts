@@ -278,10 +278,15 @@ describe('the plugin', () => {
       app.get('/own', { config: { rateLimit: { limit: 1 } } }, hello);
       app.get('/free', { config: { rateLimit: false } }, hello);
       // Not awaited: Fastify runs it when all is there.
-      app.register(rateLimit, two);
+      app.register(rateLimit, { ...two, headers: 'draft-8' });
       app.get('/after', { config: { rateLimit: { limit: 1 } } }, hello);
       expect(await statuses(app, 3, '/before')).toEqual([200, 200, 429]);
-      expect(await statuses(app, 1, '/own', 'HEAD')).toEqual([200]);
+      const head = await ask(app, '/own', { method: 'HEAD' });
+      // The name that the GET has as well, whichever is asked for first.
+      expect([head.status, head.headers['ratelimit-policy']]).toEqual([
+        200,
+        '"default-GET%20/own";q=1;w=3600',
+      ]);
       expect(await statuses(app, 1, '/own')).toEqual([429]);
       expect(await statuses(app, 2, '/after')).toEqual([200, 429]);
       expect(await statuses(app, 3, '/free')).toEqual([200, 200, 200]);
@@ -422,7 +427,10 @@ describe('the plugin', () => {
     ];
     it.each(handlers)('sends once what a handler answers that %s', async (_, handler, status, body) => {
       for (const slow of [false, true]) {
-        const app = create();
+        const log: string[] = [];
+        const app = create({
+          logger: { level: 'warn', stream: { write: (line: string) => log.push(line) } },
+        });
         const sent: unknown[] = [];
         app.addHook('onSend', async (_request, _reply, payload) => {
           if (slow) await new Promise((resolve) => setImmediate(resolve));
@@ -438,8 +446,36 @@ describe('the plugin', () => {
         const reply = await ask(app, '/');
         expect([slow, reply.status, reply.body]).toEqual([slow, status, body]);
         expect(reply.headers['x-ratelimit-limit']).toBe('0');
-        expect([handled, sent.length]).toEqual([0, 1]);
+        expect([handled, sent.length, log]).toEqual([0, 1, []]);
       }
+    });
+
+    it('leaves a response alone that was begun while the limiter waited', async () => {
+      const app = create();
+      const errors: unknown[] = [];
+      app.setErrorHandler((error, _request, reply) => {
+        errors.push(error);
+        reply.send();
+      });
+      let [handled, begin] = [0, () => {}];
+      app.addHook('onRequest', async (_request, { raw }) => {
+        begin = () => {
+          raw.writeHead(203).write('begun');
+          setImmediate(() => setImmediate(() => raw.end()));
+        };
+      });
+      const key = async () => {
+        begin();
+        return 'k';
+      };
+      await app.register(rateLimit, { ...one, key });
+      app.get('/', () => {
+        handled += 1;
+        return 'hello';
+      });
+      const reply = await ask(app, '/');
+      expect([reply.status, reply.body]).toEqual([203, 'begun']);
+      expect([handled, errors]).toEqual([0, []]);
     });
 
     it('runs the hooks of the application on a denied request', async () => {

@@ -106,18 +106,58 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, App) => {
 
   it('tells the truth with an error that is thrown again and again, and throws the very same', async () => {
     const { app, errors, serve } = create();
-    const constant = new Error('always the same');
-    app.use(rateLimit(two));
-    app.use((context) => {
-      throw context.path === '/frozen' ? Object.freeze(new Error('frozen')) : constant;
+    const constant = Object.assign(new Error('always the same'), { headers: { 'x-own': 'kept' } });
+    const skip = (context: Context) => context.path === '/free';
+    const headers = ['legacy', 'draft-8'] as const;
+    app.use(rateLimit({ name: 'outer', limit: 9, window: '1h', headers, skip }));
+    app.use(rateLimit({ name: 'inner', limit: 3, window: '1h', headers, skip }));
+    app.use(() => {
+      throw constant;
     });
     const server = await serve();
-    for (const left of ['1', '0']) {
+    for (const left of ['2', '1']) {
       const reply = await request(server).get('/');
-      expect([reply.status, reply.headers['x-ratelimit-remaining']]).toEqual([500, left]);
+      expect(reply.status).toBe(500);
+      // As on a response that is no error: of both limiters, and of the one with the least left.
+      expect(reply.headers).toMatchObject({
+        'x-own': 'kept',
+        'x-ratelimit-limit': '3',
+        'x-ratelimit-remaining': left,
+        'ratelimit-policy': '"outer";q=9;w=3600, "inner";q=3;w=3600',
+      });
     }
-    expect(errors).toEqual([constant, constant]);
-    expect(errors[0]).toBe(constant);
+    const free = await request(server).get('/free');
+    expect([free.status, free.headers['x-own']]).toEqual([500, 'kept']);
+    expect(Object.keys(free.headers).filter((name) => name.includes('ratelimit'))).toEqual([]);
+    expect(errors).toHaveLength(3);
+    for (const error of errors) expect(error).toBe(constant);
+    expect(constant.headers).toEqual({ 'x-own': 'kept' });
+
+    constant.headers = { 'x-own': 'changed' };
+    expect((await request(server).get('/')).headers).toMatchObject({
+      'x-own': 'changed',
+      'x-ratelimit-remaining': '0',
+    });
+    expect(constant.headers).toEqual({ 'x-own': 'changed' });
+  });
+
+  it('lets an error pass that cannot be given headers', async () => {
+    const { app, serve } = create();
+    const frozen = Object.freeze(new Error('frozen'));
+    const caught: unknown[] = [];
+    app.use((context, next) =>
+      next().catch((error: unknown) => {
+        caught.push(error);
+        context.body = 'caught';
+      }),
+    );
+    app.use(rateLimit(two));
+    app.use(() => {
+      throw frozen;
+    });
+    const reply = await request(await serve()).get('/');
+    expect([reply.text, reply.headers['x-ratelimit-remaining']]).toEqual(['caught', '1']);
+    expect(caught[0]).toBe(frozen);
   });
 
   it('lets error middleware before it answer', async () => {
