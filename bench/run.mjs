@@ -4,7 +4,13 @@ import { availableParallelism, cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { prepare } from './harness/prepare.mjs';
 
-const budgets = { full: { warmup: 3, rounds: 11 }, quick: { warmup: 1, rounds: 3 } };
+const quickly = { warmup: 1, rounds: 3 };
+const budgets = {
+  memory: { warmup: 3, rounds: 11 },
+  growth: { warmup: 2, rounds: 7 },
+  heap: { warmup: 0, rounds: 1 },
+  redis: { warmup: 1, rounds: 7 },
+};
 
 const words = process.argv.slice(2);
 const quick = words.includes('--quick');
@@ -27,7 +33,6 @@ if (unknown.length > 0) {
   process.exit(1);
 }
 
-const budget = quick ? budgets.quick : budgets.full;
 const results = {
   machine: {
     cpu: cpus()[0].model,
@@ -36,14 +41,13 @@ const results = {
     platform: `${process.platform} ${process.arch}`,
     node: process.version,
   },
-  rounds: budget.rounds,
   tables: [],
   goals: [],
 };
 
 for (const name of wanted.length > 0 ? wanted : Object.keys(suites)) {
   const start = performance.now();
-  const { tables, goals, versions } = await suites[name](budget);
+  const { tables, goals, versions } = await suites[name](quick ? quickly : budgets[name]);
   Object.assign(results.machine, versions);
   for (const table of tables) {
     printTable(table);
