@@ -20,7 +20,7 @@ export interface Receipt {
   take(units: number): void;
 }
 
-/** A decision and, out of sight, its receipt. */
+/** A decision and, out of sight, its receipt. No private method: each instance would carry a mark for it. */
 class SluiceDecision implements Decision {
   readonly allowed: boolean;
   readonly policy: string;
@@ -73,7 +73,7 @@ class SluiceDecision implements Decision {
       key: decision.#key,
       plan: decision.#plan,
       left: decision.#left,
-      charges: decision.#charges(),
+      charges: chargesOf(decision, decision.#plan, [decision.#instants].flat(), decision.#left),
       take: (units) => {
         decision.#left -= units;
       },
@@ -84,16 +84,15 @@ class SluiceDecision implements Decision {
     if (typeof decision !== 'object' || decision === null || !(#instants in decision)) return undefined;
     return [decision.#instants].flat()[0];
   }
+}
 
-  #charges(): Charge[] {
-    const plan = this.#plan;
-    const instants = [this.#instants].flat();
-    return plan.terms.map((term, i) => {
-      const { remaining } = this.policies[plan.places[i]];
-      const refunded = this.cost - this.#left;
-      return { at: instants[i], level: term.numbers[0] - remaining - refunded };
-    });
-  }
+/** What was charged at these instants, of which `left` units have not been given back. */
+function chargesOf(decision: Decision, plan: Plan, instants: readonly number[], left: number): Charge[] {
+  return plan.terms.map((term, i) => {
+    const { remaining } = decision.policies[plan.places[i]];
+    const refunded = decision.cost - left;
+    return { at: instants[i], level: term.numbers[0] - remaining - refunded };
+  });
 }
 
 /** Returns the receipt of a decision that a limiter made, or `undefined` if none did. */
@@ -163,13 +162,14 @@ function toldOf(
   from: number,
   wait: number,
 ): PolicyDecision {
+  // Whole already; rounded, V8 keeps them in the object, where it would put what comes from a typed array beside it.
   return {
     name: policy.name,
     limit: term.numbers[0],
     windowMs: term.windowMs,
-    remaining: answer[from],
+    remaining: Math.floor(answer[from]),
     retryAfterMs: wait === -1 ? Infinity : wait,
-    resetMs: answer[from + 2],
+    resetMs: Math.floor(answer[from + 2]),
     allowed: answer[from + 1] === 0,
   };
 }

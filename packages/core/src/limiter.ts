@@ -131,11 +131,15 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
   }
 
   consume(key: string, options?: RequestOptions): Eventually<A, Decision> {
-    return this.#async ? rejecting(() => this.#judge(key, options, true)) : this.#judge(key, options, true);
+    return this.#async
+      ? (this.#judgeLater(key, options, true) as Eventually<A, Decision>)
+      : this.#judge(key, options, true);
   }
 
   peek(key: string, options?: RequestOptions): Eventually<A, Decision> {
-    return this.#async ? rejecting(() => this.#judge(key, options, false)) : this.#judge(key, options, false);
+    return this.#async
+      ? (this.#judgeLater(key, options, false) as Eventually<A, Decision>)
+      : this.#judge(key, options, false);
   }
 
   refund(decision: Decision, units?: number): Eventually<A, void> {
@@ -155,20 +159,23 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
 
   #judge(key: string, options: RequestOptions | undefined, charge: boolean): Eventually<A, Decision> {
     this.#check(key);
-    let cost = 1;
-    let plan = this.#plan;
-    if (options !== undefined) {
-      checkOptions(options);
-      if (options.cost !== undefined) cost = units(options.cost, 'cost');
-      if (options.limit !== undefined) plan = this.#planFor(options.limit);
-    }
+    const cost = options === undefined ? 1 : costOf(options);
+    const plan = options?.limit === undefined ? this.#plan : this.#planFor(options.limit);
     const answer = plan.terms.length === 0 ? [] : this.#table.decide(key, cost, plan, charge, this.#now());
-    const decision = this.#async
-      ? Promise.resolve(answer).then((numbers) =>
-          readAnswer(this.policies, cost, numbers, this, key, plan, charge),
-        )
-      : readAnswer(this.policies, cost, answer as Answer, this, key, plan, charge);
-    return decision as Eventually<A, Decision>;
+    return readAnswer(this.policies, cost, answer as Answer, this, key, plan, charge) as Eventually<
+      A,
+      Decision
+    >;
+  }
+
+  /** Apart from the other, as what a promise holds on to would be allocated by both. */
+  async #judgeLater(key: string, options: RequestOptions | undefined, charge: boolean): Promise<Decision> {
+    this.#check(key);
+    const cost = options === undefined ? 1 : costOf(options);
+    const plan = options?.limit === undefined ? this.#plan : this.#planFor(options.limit);
+    const answer =
+      plan.terms.length === 0 ? [] : await this.#table.decide(key, cost, plan, charge, this.#now());
+    return readAnswer(this.policies, cost, answer, this, key, plan, charge);
   }
 
   #reset(key: string): Eventually<A, void> {
@@ -235,13 +242,15 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
   }
 }
 
-function checkOptions(options: RequestOptions): void {
+/** The cost that a request brings along; all it brings along is checked. */
+function costOf(options: RequestOptions): number {
   if (!isRecord(options)) throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object', options);
   for (const key in options) {
     if (key !== 'cost' && key !== 'limit') {
       refuseUnknown(options, ['cost', 'limit'], 'a request', 'ERR_SLUICE_ARGUMENT');
     }
   }
+  return options.cost === undefined ? 1 : units(options.cost, 'cost');
 }
 
 function units(value: unknown, name: string): number {

@@ -5,8 +5,8 @@
  */
 
 /** Slots per piece. */
-const PIECE = 256;
-const SHIFT = 8;
+const PIECE = 1024;
+const SHIFT = 10;
 const MASK = PIECE - 1;
 
 /** Rows of `width` numbers, one per slot. Read with `piece(slot)` at `base(slot)`. */

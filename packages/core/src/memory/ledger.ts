@@ -36,11 +36,11 @@ interface Section {
 const NO_JOURNAL = new Journal();
 
 export class Ledger {
+  /** Whether the request that was judged last changes anything. */
+  writes = false;
   readonly #sections: readonly Section[];
-  /** Per slot: the instant at which it is as new, then each policy's state. */
+  /** Per slot: the instant at which it is as new (never, if it is free), then each policy's state. */
   readonly #rows: Rows<Float64Array>;
-  /** The row of a key that is new. */
-  readonly #blank: Row;
   readonly #answer: Float64Array;
 
   constructor(policies: readonly ParsedPolicy[]) {
@@ -51,7 +51,8 @@ export class Ledger {
       return section;
     });
     this.#rows = new Rows(width, (length) => new Float64Array(length));
-    this.#blank = new Float64Array(width);
+    // No key is in slot 0: its row is that of a key that is new.
+    this.#rows.reach(0);
     this.#answer = new Float64Array(policies.length * ANSWER_WIDTH);
   }
 
@@ -62,58 +63,74 @@ export class Ledger {
     });
   }
 
-  /** Judges a request of the key in `slot` (0: a new key); returns whether all policies of the plan admit it. */
+  /**
+   * Judges a request of the key in `slot` (0: a new key) and stores what it changes, but for a new key: that is left to
+   * {@link write}. Returns whether all policies of the plan admit it.
+   */
   judge(slot: number, cost: number, plan: Plan, charge: boolean, now: number): boolean {
-    if (plan.terms.length === 1) {
-      const out = this.#decide(slot, plan, 0, cost, now);
-      const fits = out[RETRY] === 0;
-      if (!charge && out[WRITES] !== NOTHING) this.#decideUncharged(slot, plan, 0, now);
-      return fits;
+    if (this.#sections.length > 1) return this.#judgeAll(slot, cost, plan, charge, now);
+    return this.#judgeLone(slot, cost, plan, charge, now);
+  }
+
+  /** The same as for several, without loops and with the row at hand: most limiters have one policy. */
+  #judgeLone(slot: number, cost: number, plan: Plan, charge: boolean, now: number): boolean {
+    const section = this.#sections[0];
+    const row = this.#rows.piece(slot);
+    const base = this.#rows.base(slot);
+    const out = decide(section, plan.terms[0].numbers, slot, row, base, cost, now);
+    const fits = out[RETRY] === 0;
+    this.writes = out[WRITES] !== NOTHING;
+    if (!this.writes) return fits;
+    if (!charge) this.#decideUncharged(slot, plan, 0, now);
+    else if (slot > 0) {
+      row[base] = out[AT] + out[RESET];
+      writeOne(section, slot, row, base);
     }
+    return fits;
+  }
+
+  #judgeAll(slot: number, cost: number, plan: Plan, charge: boolean, now: number): boolean {
     let admitted = true;
     for (let i = 0; i < plan.terms.length; i++) {
       if (this.#decide(slot, plan, i, cost, now)[RETRY] !== 0) admitted = false;
     }
+    this.writes = false;
     for (let i = 0; i < plan.terms.length; i++) {
       const { out } = this.#sections[plan.places[i]];
       const writes = out[WRITES];
       // Another policy denies, but here the request counts, and the wait is worked out after that.
       if (!admitted)
         out[DELAY] = writes === ALWAYS && out[RETRY] === 0 ? this.#waitAfter(plan, i, cost, now) : 0;
-      const stands = writes === NOTHING || (charge && (admitted || writes === ALWAYS));
-      if (!stands) this.#decideUncharged(slot, plan, i, now);
+      if (writes === NOTHING) continue;
+      if (charge && (admitted || writes === ALWAYS)) this.writes = true;
+      else this.#decideUncharged(slot, plan, i, now);
     }
+    if (slot > 0 && this.writes) this.write(slot, plan);
     return admitted;
   }
 
-  /** Makes room for a slot. */
-  reach(slot: number): void {
+  /** Gives a slot that was free to a key. */
+  begin(slot: number): void {
     this.#rows.reach(slot);
-  }
-
-  /** Whether the request that was judged last changes anything. */
-  writes(plan: Plan): boolean {
-    for (let i = 0; i < plan.places.length; i++) {
-      if (this.#sections[plan.places[i]].out[WRITES] !== NOTHING) return true;
-    }
-    return false;
+    this.#rows.piece(slot)[this.#rows.base(slot)] = 0;
   }
 
   /** Stores what the request that was judged last changes. */
   write(slot: number, plan: Plan): void {
-    let expires = 0;
-    for (let i = 0; i < plan.places.length; i++) {
-      const section = this.#sections[plan.places[i]];
-      expires = Math.max(expires, section.out[AT] + section.out[RESET]);
-      if (section.out[WRITES] !== NOTHING) this.#writeOne(slot, section);
-    }
     const row = this.#rows.piece(slot);
     const base = this.#rows.base(slot);
     // Policies that this request was not judged by may hold on longer.
-    row[base] = plan.places.length === this.#sections.length ? expires : Math.max(row[base], expires);
+    let expires = plan.places.length === this.#sections.length ? 0 : row[base];
+    for (let i = 0; i < plan.places.length; i++) {
+      const section = this.#sections[plan.places[i]];
+      const { out } = section;
+      expires = Math.max(expires, out[AT] + out[RESET]);
+      if (out[WRITES] !== NOTHING) writeOne(section, slot, row, base);
+    }
+    row[base] = expires;
   }
 
-  /** Whether the key is as new. */
+  /** Whether the key in this slot is as new. Of a free slot `false`. */
   isExpired(slot: number, now: number): boolean {
     return this.#rows.piece(slot)[this.#rows.base(slot)] <= now;
   }
@@ -148,7 +165,7 @@ export class Ledger {
   /** Makes the slot as new. */
   clear(slot: number): void {
     for (const section of this.#sections) this.#clear(slot, section);
-    this.#rows.piece(slot)[this.#rows.base(slot)] = 0;
+    this.#rows.piece(slot)[this.#rows.base(slot)] = Infinity;
   }
 
   #clear(slot: number, section: Section): void {
@@ -159,16 +176,8 @@ export class Ledger {
 
   #decide(slot: number, plan: Plan, i: number, cost: number, now: number): Row {
     const section = this.#sections[plan.places[i]];
-    const { numbers } = plan.terms[i];
-    if (section.algorithm === undefined) {
-      slidingWindowLog.decide(numbers, section.journals.get(slot) ?? NO_JOURNAL, now, cost, section.out);
-    } else if (slot === 0) {
-      section.algorithm.decide(numbers, this.#blank, 0, now, cost, section.out);
-    } else {
-      const base = this.#rows.base(slot) + section.offset;
-      section.algorithm.decide(numbers, this.#rows.piece(slot), base, now, cost, section.out);
-    }
-    return section.out;
+    const row = this.#rows.piece(slot);
+    return decide(section, plan.terms[i].numbers, slot, row, this.#rows.base(slot), cost, now);
   }
 
   /** The wait of the same cost once more, after what was decided last has been stored. */
@@ -192,22 +201,37 @@ export class Ledger {
     out[RETRY] = retry;
     out[DELAY] = delay;
   }
+}
 
-  #writeOne(slot: number, section: Section): void {
-    const { out } = section;
-    if (section.algorithm === undefined) {
-      let journal = section.journals.get(slot);
-      if (journal === undefined) {
-        journal = new Journal();
-        section.journals.set(slot, journal);
-      }
-      journal.append(out[NEXT], out[AT], out[NEXT + 1]);
-      return;
-    }
-    const row = this.#rows.piece(slot);
-    const base = this.#rows.base(slot) + section.offset;
-    for (let i = 0; i < section.width; i++) row[base + i] = out[NEXT + i];
+/** Decides by the state in `row[base…]`, or by the journal of `slot`. */
+function decide(
+  section: Section,
+  numbers: readonly number[],
+  slot: number,
+  row: Row,
+  base: number,
+  cost: number,
+  now: number,
+): Row {
+  const { algorithm, out } = section;
+  if (algorithm !== undefined) algorithm.decide(numbers, row, base + section.offset, now, cost, out);
+  else slidingWindowLog.decide(numbers, section.journals.get(slot) ?? NO_JOURNAL, now, cost, out);
+  return out;
+}
+
+function writeOne(section: Section, slot: number, row: Row, base: number): void {
+  const { algorithm, out } = section;
+  if (algorithm === undefined) append(section, slot);
+  else for (let i = 0; i < section.width; i++) row[base + section.offset + i] = out[NEXT + i];
+}
+
+function append({ journals, out }: Section, slot: number): void {
+  let journal = journals.get(slot);
+  if (journal === undefined) {
+    journal = new Journal();
+    journals.set(slot, journal);
   }
+  journal.append(out[NEXT], out[AT], out[NEXT + 1]);
 }
 
 function sectionOf(policy: ParsedPolicy, offset: number): Section {

@@ -6,22 +6,20 @@
 
 import { digest, LONGEST_KEY } from '../key.js';
 import type { Answer, Charge, ParsedPolicy, Plan, Table } from '../types.js';
-import { Column } from './column.js';
-import { IndexMap } from './index-map.js';
+import { KeyIndex } from './key-index.js';
 import { Ledger } from './ledger.js';
 import { Slots } from './slots.js';
 
-/** A table this small is left as it is: tidying it gains nothing. */
-const NOT_WORTH_TIDYING = 1024;
+/** Of so many calls one looks at so many slots. */
+const TIDY_EVERY = 16;
 
 export class MemoryTable implements Table<false> {
   readonly #shape: string;
   readonly #makeRoom: (now: number) => void;
-  readonly #index = new IndexMap();
+  readonly #index = new KeyIndex();
   readonly #slots = new Slots();
-  readonly #keys = new Column<string>();
   readonly #ledger: Ledger;
-  #now = 0;
+  #calls = 0;
 
   /** @param makeRoom - called before a key is added. */
   constructor(policies: readonly ParsedPolicy[], makeRoom: (now: number) => void) {
@@ -44,33 +42,26 @@ export class MemoryTable implements Table<false> {
   decide(id: string, cost: number, plan: Plan, charge: boolean, given: number | undefined): Answer {
     const now = given ?? Date.now();
     const key = shorten(id);
-    let slot = this.#index.get(key);
+    const slot = this.#index.get(key);
     const admitted = this.#ledger.judge(slot, cost, plan, charge, now);
     if (charge) {
-      const writes = this.#ledger.writes(plan);
-      const known = slot > 0;
-      if (writes) {
-        if (!known) slot = this.#add(key, now);
-        this.#ledger.write(slot, plan);
-      }
-      if (slot > 0 && !admitted) this.#slots.denied(slot);
-      else if (writes && known) this.#slots.admitted(slot);
+      if (slot === 0) this.#begin(key, admitted, plan, now);
+      else if (admitted) this.#slots.admitted(slot);
+      else this.#slots.denied(slot);
     }
-    if (this.size > NOT_WORTH_TIDYING) this.#tidy(now);
+    this.#calls = (this.#calls + 1) % TIDY_EVERY;
+    if (this.#calls === 0) this.#tidy(now, TIDY_EVERY);
     return this.#ledger.answer(plan);
   }
 
   refund(id: string, units: number, plan: Plan, charges: readonly Charge[], given: number | undefined): void {
-    const key = shorten(id);
-    const slot = this.#index.get(key);
-    if (slot > 0 && this.#ledger.refund(slot, units, plan, charges, given ?? Date.now()))
-      this.#drop(key, slot);
+    const slot = this.#index.get(shorten(id));
+    if (slot > 0 && this.#ledger.refund(slot, units, plan, charges, given ?? Date.now())) this.#drop(slot);
   }
 
   reset(id: string): void {
-    const key = shorten(id);
-    const slot = this.#index.get(key);
-    if (slot > 0) this.#drop(key, slot);
+    const slot = this.#index.get(shorten(id));
+    if (slot > 0) this.#drop(slot);
   }
 
   /** Nothing to let go of: what is stored stays until it expires. */
@@ -78,8 +69,7 @@ export class MemoryTable implements Table<false> {
 
   /** Gives up a key that has expired, if one is near; returns whether one was. */
   giveUpExpired(now: number): boolean {
-    this.#now = now;
-    return this.#giveUp(this.#slots.expiredNear(this.#isExpired));
+    return this.#giveUp(this.#slots.near((slot) => this.#ledger.isExpired(slot, now)));
   }
 
   /** Gives up the key that was not used for longest, of those that are not being denied; returns whether there was one. */
@@ -93,32 +83,38 @@ export class MemoryTable implements Table<false> {
   }
 
   #giveUp(slot: number): boolean {
-    if (slot > 0) this.#drop(this.#keys.get(slot) as string, slot);
+    if (slot > 0) this.#drop(slot);
     return slot > 0;
   }
 
-  readonly #isExpired = (slot: number): boolean => this.#ledger.isExpired(slot, this.#now);
+  /** Stores what the request of a new key that was judged last changes. */
+  #begin(key: string, admitted: boolean, plan: Plan, now: number): void {
+    if (!this.#ledger.writes) return;
+    const slot = this.#add(key, now);
+    this.#ledger.write(slot, plan);
+    if (!admitted) this.#slots.denied(slot);
+  }
 
-  /** Gives up to three expired keys up. The round is faster than keys are added, so they cannot pile up. */
-  #tidy(now: number): void {
-    this.#now = now;
-    this.#giveUp(this.#slots.expiredHead(this.#isExpired));
-    this.#giveUp(this.#slots.expiredInTurn(this.#isExpired));
-    this.#giveUp(this.#slots.expiredInTurn(this.#isExpired));
+  /** Gives up those that are expired of the next slots of a round over all. */
+  #tidy(now: number, slots: number): void {
+    for (let i = 0; i < slots; i++) {
+      const slot = this.#slots.inTurn();
+      if (slot > 0 && this.#ledger.isExpired(slot, now)) this.#drop(slot);
+    }
   }
 
   #add(key: string, now: number): number {
+    // With this the round is faster than slots are added, and what is expired cannot pile up behind it.
+    this.#tidy(now, 2);
     this.#makeRoom(now);
     const slot = this.#slots.take();
-    this.#ledger.reach(slot);
-    this.#index.set(key, slot);
-    this.#keys.set(slot, key);
+    this.#ledger.begin(slot);
+    this.#index.add(key, slot);
     return slot;
   }
 
-  #drop(key: string, slot: number): void {
-    this.#index.delete(key);
-    this.#keys.set(slot, undefined);
+  #drop(slot: number): void {
+    this.#index.delete(slot);
     this.#ledger.clear(slot);
     this.#slots.free(slot);
   }

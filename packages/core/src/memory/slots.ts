@@ -69,8 +69,8 @@ export class Slots {
     if ((links[this.#links.base(slot) + 2] & DENIED) === 0) this.#move(slot, DENIED);
   }
 
-  /** Returns an expired slot near the head of a queue, 0 if there is none. */
-  expiredNear(expired: (slot: number) => boolean): number {
+  /** Returns a slot near the head of a queue that is `expired`, 0 if there is none. */
+  near(expired: (slot: number) => boolean): number {
     for (const queue of [OPEN, DENIED]) {
       let slot = this.#heads[queue];
       for (let step = 0; step < STEPS && slot > 0; step++) {
@@ -95,21 +95,10 @@ export class Slots {
     return this.#heads[DENIED];
   }
 
-  /** One step of tidying: returns a slot at the head of a queue if it is expired, else 0. */
-  expiredHead(expired: (slot: number) => boolean): number {
-    const open = this.#heads[OPEN];
-    if (open > 0 && !this.#pass(open) && expired(open)) return open;
-    const denied = this.#heads[DENIED];
-    return denied > 0 && expired(denied) ? denied : 0;
-  }
-
-  /** One step of a round over all slots, which finds those that expired behind others that live on. */
-  expiredInTurn(expired: (slot: number) => boolean): number {
-    if (this.#made === 0) return 0;
-    this.#turn = (this.#turn % this.#made) + 1;
-    const slot = this.#turn;
-    const used = this.#links.piece(slot)[this.#links.base(slot) + 2] !== 0;
-    return used && expired(slot) ? slot : 0;
+  /** Returns the next slot of a round over all of them, in use or not, 0 if there is none: finds those that expired behind others that live on. */
+  inTurn(): number {
+    this.#turn = this.#turn < this.#made ? this.#turn + 1 : Math.min(1, this.#made);
+    return this.#turn;
   }
 
   /** Sends a marked slot to the end of its queue; returns whether it was marked. */

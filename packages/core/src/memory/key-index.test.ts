@@ -1,0 +1,71 @@
+import { KeyIndex } from './key-index.js';
+
+/** An index beside a `Map` that must agree with it. */
+class Pair {
+  readonly index = new KeyIndex();
+  readonly map = new Map<string, number>();
+
+  add(key: string, slot: number): void {
+    this.index.add(key, slot);
+    this.map.set(key, slot);
+  }
+
+  delete(key: string): void {
+    this.index.delete(this.map.get(key) as number);
+    this.map.delete(key);
+  }
+
+  /** The keys on which the two differ. */
+  differences(asked: readonly string[] = []): string[] {
+    const keys = [...this.map.keys(), ...asked];
+    return keys.filter((key) => this.index.get(key) !== (this.map.get(key) ?? 0));
+  }
+}
+
+const KINDS: readonly [name: string, key: (i: number) => string][] = [
+  ['numbers at the end', (i) => `user:${i}`],
+  ['numbers in front of a long common end', (i) => `${i}:in-the-same-organisation`],
+  ['one character only, by length', (i) => 'a'.repeat(i)],
+  ['characters beyond Latin-1', (i) => String.fromCharCode(0x8000 + (i >> 8), i & 0xff, 0x8000)],
+  ['lone surrogates', (i) => String.fromCharCode(0xd800 + (i & 1023), 0xdc00 + (i >> 10), i & 0xff)],
+];
+
+describe.each(KINDS)('An index of keys that differ in %s', (_, keyOf) => {
+  const keys = Array.from({ length: 2000 }, (_, i) => keyOf(i));
+
+  it('finds each key and no other, at every size on the way up and down', () => {
+    const pair = new Pair();
+    keys.forEach((key, i) => {
+      pair.add(key, i + 1);
+      if (i % 97 === 0) expect(pair.differences(keys)).toEqual([]);
+    });
+    expect(pair.differences()).toEqual([]);
+    for (const [i, key] of keys.entries()) {
+      pair.delete(key);
+      if (i % 97 === 0) expect(pair.differences(keys)).toEqual([]);
+    }
+    expect(pair.map.size).toBe(0);
+    expect(pair.differences(keys)).toEqual([]);
+  });
+
+  it('finds each key where keys come and go in any order', () => {
+    const pair = new Pair();
+    let random = 1;
+    for (let step = 0; step < 30_000; step++) {
+      random = (Math.imul(random, 1_664_525) + 1_013_904_223) >>> 0;
+      const i = (random >>> 8) % keys.length;
+      if (pair.map.has(keys[i])) pair.delete(keys[i]);
+      else pair.add(keys[i], i + 1);
+      if (step % 1499 === 0) expect(pair.differences(keys)).toEqual([]);
+    }
+    expect(pair.differences(keys)).toEqual([]);
+  });
+
+  it('knows which key is in a slot', () => {
+    const index = new KeyIndex();
+    keys.forEach((key, i) => {
+      index.add(key, i + 1);
+    });
+    expect(keys.map((_, i) => index.keyOf(i + 1))).toEqual(keys);
+  });
+});

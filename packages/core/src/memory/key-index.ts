@@ -1,0 +1,155 @@
+/**
+ * From a key to the slot that holds its state.
+ *
+ * @module
+ */
+
+import { Column } from './column.js';
+import { hashOf } from './hash.js';
+
+const LEAST_CELLS = 16;
+
+/** Reading characters is most of a search, so only the last few are hashed, as long as they tell keys apart. */
+const FEW = 8;
+const ALL = Infinity;
+
+/** The most keys of one hash. Where all characters are hashed there are hardly ever two. */
+const MOST_ALIKE = 8;
+
+/** How many cells a change of size moves with each key that comes or goes: it is done long before the next is due. */
+const MOVED_AT_ONCE = 16;
+
+/**
+ * An open-addressing table with linear probing: pairs of a hash and a slot, where slot 0 marks a free cell.
+ *
+ * A `Map` takes two to four times the room and stops the process for tens of milliseconds when it grows at a million
+ * keys. Here the cells move to another table a few at a time; until that is done, both are searched.
+ */
+export class KeyIndex {
+  #cells = new Int32Array(2 * LEAST_CELLS);
+  /** How many characters are hashed. */
+  #most = FEW;
+  /** What a change of size has not moved yet. Whole runs of taken cells move at once, so that searches still end right. */
+  #old: Int32Array | undefined;
+  #oldMost = FEW;
+  /** The next cell of the old table to move, and how many are left. */
+  #next = 0;
+  #left = 0;
+  #size = 0;
+  readonly #keys = new Column<string>();
+
+  /** The slot of `key`, 0 if it has none. */
+  get(key: string): number {
+    const cells = this.#cells;
+    const slot = cells[2 * this.#find(cells, hashOf(key, this.#most), key) + 1];
+    return slot !== 0 || this.#old === undefined ? slot : this.#getOld(this.#old, key);
+  }
+
+  /** The key that is in `slot`. */
+  keyOf(slot: number): string {
+    return this.#keys.get(slot) as string;
+  }
+
+  /** Adds a key that is new. */
+  add(key: string, slot: number): void {
+    this.#keys.set(slot, key);
+    this.#size += 1;
+    const alike = put(this.#cells, hashOf(key, this.#most), slot);
+    if (alike > MOST_ALIKE && this.#most !== ALL) this.#remake(this.#cells.length, ALL);
+    // Three quarters full at most: above that, searches grow long.
+    else if (8 * this.#size > 3 * this.#cells.length) this.#remake(2 * this.#cells.length, this.#most);
+    this.#move();
+  }
+
+  /** Forgets the key that is in `slot`. */
+  delete(slot: number): void {
+    const key = this.keyOf(slot);
+    const cell = this.#find(this.#cells, hashOf(key, this.#most), key);
+    if (this.#cells[2 * cell + 1] !== 0) close(this.#cells, cell);
+    else if (this.#old !== undefined)
+      close(this.#old, this.#find(this.#old, hashOf(key, this.#oldMost), key));
+    this.#keys.set(slot, undefined);
+    this.#size -= 1;
+    if (16 * this.#size < this.#cells.length && this.#cells.length > 2 * LEAST_CELLS) {
+      this.#remake(this.#cells.length / 2, this.#most);
+    }
+    this.#move();
+  }
+
+  #getOld(old: Int32Array, key: string): number {
+    return old[2 * this.#find(old, hashOf(key, this.#oldMost), key) + 1];
+  }
+
+  /** The cell that holds `key`, or the free one where the search for it ends. */
+  #find(cells: Int32Array, hash: number, key: string): number {
+    const mask = (cells.length >> 1) - 1;
+    let cell = hash & mask;
+    for (;;) {
+      const slot = cells[2 * cell + 1];
+      if (slot === 0 || (cells[2 * cell] === hash && this.#keys.get(slot) === key)) return cell;
+      cell = (cell + 1) & mask;
+    }
+  }
+
+  /** Begins to move to a table of another size, or of hashes of more characters, unless a move is under way. */
+  #remake(length: number, most: number): void {
+    if (this.#old !== undefined) return;
+    this.#old = this.#cells;
+    this.#oldMost = this.#most;
+    this.#cells = new Int32Array(length);
+    this.#most = most;
+    this.#left = this.#old.length >> 1;
+    // Behind a free cell a run begins, if any.
+    this.#next = 0;
+    while (this.#old[2 * this.#next + 1] !== 0) this.#next += 1;
+  }
+
+  /** Moves some cells on, up to the end of a run. */
+  #move(): void {
+    const old = this.#old;
+    if (old === undefined) return;
+    const mask = (old.length >> 1) - 1;
+    for (let moved = 0; this.#left > 0; moved++) {
+      const slot = old[2 * this.#next + 1];
+      if (slot === 0 && moved >= MOVED_AT_ONCE) return;
+      if (slot !== 0) put(this.#cells, this.#hashOfOld(old[2 * this.#next], slot), slot);
+      old[2 * this.#next + 1] = 0;
+      this.#next = (this.#next + 1) & mask;
+      this.#left -= 1;
+    }
+    this.#old = undefined;
+  }
+
+  #hashOfOld(hash: number, slot: number): number {
+    return this.#most === this.#oldMost ? hash : hashOf(this.keyOf(slot), this.#most);
+  }
+}
+
+/** Puts a hash into the first free cell; returns how often it met the same hash on the way. */
+function put(cells: Int32Array, hash: number, slot: number): number {
+  const mask = (cells.length >> 1) - 1;
+  let cell = hash & mask;
+  let alike = 0;
+  while (cells[2 * cell + 1] !== 0) {
+    if (cells[2 * cell] === hash) alike += 1;
+    cell = (cell + 1) & mask;
+  }
+  cells[2 * cell] = hash;
+  cells[2 * cell + 1] = slot;
+  return alike;
+}
+
+/** Frees a cell, and moves up what stands behind it because it was taken. */
+function close(cells: Int32Array, cell: number): void {
+  const mask = (cells.length >> 1) - 1;
+  let hole = cell;
+  for (let next = (hole + 1) & mask; cells[2 * next + 1] !== 0; next = (next + 1) & mask) {
+    // What is nearer to its home than to the hole would stand before its home there.
+    const fromHome = (next - cells[2 * next]) & mask;
+    if (fromHome < ((next - hole) & mask)) continue;
+    cells[2 * hole] = cells[2 * next];
+    cells[2 * hole + 1] = cells[2 * next + 1];
+    hole = next;
+  }
+  cells[2 * hole + 1] = 0;
+}
