@@ -1,6 +1,7 @@
 -- Sliding-window counter: the window cut into buckets, the oldest of which counts in part;
 -- see sliding-window-counter.ts for the formula.
--- numbers: limit, bucket (ms), buckets, edge (0 weighted, 1 drop, 2 keep), down, countDenied.
+-- numbers: limit, bucket (ms), buckets, edge (0 weighted, 1 drop, 2 keep), down, own (the policy's own limit),
+--   countDenied.
 -- state: s, bucket (ms), total, the edge's count, then the counts of the buckets s - 1 … s - buckets + 1, called the
 --   ring. Within one bucket only the first four change, so the ring stays packed until it advances.
 
@@ -55,12 +56,13 @@ local function rare()
     return sum, counts[buckets - steps], struct.pack('<' .. string.rep('d', buckets - 1), unpack(moved))
   end
 
-  -- Written in other buckets: what was used stays used, all of it in the current bucket of the new kind.
-  local function carry(at, stored, total, old, ring, limit, bucket, edge, down)
+  -- Written in other buckets: what was used stays used, all of it in the current bucket of the new kind; at most what
+  -- the policy holds, whatever this request's limit is, because it is stored for all.
+  local function carry(at, stored, total, old, ring, own, bucket, edge, down)
     local into = at % bucket
     local steps = (at - into) / bucket - stored
     if steps > 0 then total, old = advance(steps, total, ring) end
-    return math.min(limit, total + partOf(old, into, bucket, edge, down))
+    return math.min(own, total + partOf(old, into, bucket, edge, down))
   end
 
   -- Walks forward, bucket by bucket, to the first instant at which `cost` fits.
@@ -107,7 +109,7 @@ local function rare()
   return advance, carry, wait, untilNew, countsOf
 end
 
-local function decide(state, now, cost, limit, bucket, buckets, edge, down, countDenied)
+local function decide(state, now, cost, limit, bucket, buckets, edge, down, own, countDenied)
   -- The state brought up to now, in the buckets of this policy.
   local stored, storedBucket, total, old, ring = 0, 0, 0, 0, ''
   local at = now
@@ -121,7 +123,7 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, coun
   local changed = state and (storedBucket ~= bucket or #ring ~= 8 * (buckets - 1))
   if changed then
     local _, carry = rare()
-    total = carry(at, stored, total, old, ring, limit, storedBucket, edge, down)
+    total = carry(at, stored, total, old, ring, own, storedBucket, edge, down)
   elseif state and s > stored then
     local advance = rare()
     total, old, ring = advance(s - stored, total, ring)
