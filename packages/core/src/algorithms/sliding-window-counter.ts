@@ -77,10 +77,10 @@ export const slidingWindowCounter: Algorithm = {
       out,
       limit - used - part,
       fits ? 0 : cost > limit ? NEVER : wait(numbers, out, at, cost),
-      // If the current bucket counts, it is the newest.
+      // If the current bucket counts, it is the newest. As new is a key that the whole limit fits.
       used > total && numbers[4] === 0
         ? (s + numbers[2] + (numbers[3] === DROP ? 0 : 1)) * bucket - at
-        : untilNew(numbers, out, at),
+        : wait(numbers, out, at, limit),
       at,
       writes,
     );
@@ -182,35 +182,19 @@ function wait(numbers: readonly number[], out: Row, at: number, cost: number): n
   const buckets = numbers[2];
   const s = out[NEXT];
   let full = out[NEXT + 2];
+  let leaves = out[NEXT + EDGE];
+  let begin = at - s * bucket;
   for (let j = 0; j <= buckets + 1; j++) {
-    let old = 0;
-    if (j < buckets) old = out[NEXT + placeOf(buckets - j, buckets)];
-    else if (j === buckets) old = full;
-    if (j > 0) full -= old;
+    if (j > 0) {
+      leaves = j < buckets ? out[NEXT + placeOf(buckets - j, buckets)] : full;
+      full -= leaves;
+      begin = 0;
+    }
     const room = numbers[0] - cost - full;
-    if (room < 0) continue;
-    const begin = j === 0 ? at - s * bucket : 0;
-    const offset = Math.max(begin, firstFit(numbers, old, room));
-    if (offset <= bucket - 1) return (s + j) * bucket + offset - at;
+    if (room >= 0) {
+      const offset = Math.max(begin, firstFit(numbers, leaves, room));
+      if (offset < bucket) return (s + j) * bucket + offset - at;
+    }
   }
   return NEVER;
-}
-
-/** The wait until nothing counts any more. */
-function untilNew(numbers: readonly number[], out: Row, at: number): number {
-  const buckets = numbers[2];
-  let count = current(out, NEXT, buckets);
-  for (let age = 0; age <= buckets; age++) {
-    if (age > 0) count = out[NEXT + placeOf(age, buckets)];
-    if (count > 0) return resetAfter(numbers, out, at, age, count);
-  }
-  return 0;
-}
-
-/** The wait until the newest bucket that counts, `age` buckets old, counts no more. */
-function resetAfter(numbers: readonly number[], out: Row, at: number, age: number, count: number): number {
-  const bucket = numbers[1];
-  const toEdge = (out[NEXT] - age + numbers[2]) * bucket;
-  const offset = firstFit(numbers, count, 0);
-  return Math.max(0, toEdge + Math.min(offset, bucket) - at);
 }
