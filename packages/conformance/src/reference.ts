@@ -87,7 +87,7 @@ export class ReferenceKey {
     const fits = this.#models.map((_, i) => !finite[i] || this.#fits(i, cost, limits[i]));
     const allowed = fits.every(Boolean);
     const delays = this.#models.map((model, i) =>
-      finite[i] ? model.delay(BigInt(this.now), BigInt(limits[i])) : 0n,
+      finite[i] ? model.delay(BigInt(this.now), cost, BigInt(limits[i])) : 0n,
     );
     const charges: (Entry | undefined)[] = [];
     const policies = this.#models.map((model, i): ExpectedOfPolicy => {
@@ -110,7 +110,7 @@ export class ReferenceKey {
         resetMs: Number(min(leastWait(view.isNew), MOST)),
       };
     });
-    const delay = allowed && cost > 0n ? delays.reduce((a, b) => max(a, b)) : 0n;
+    const delay = allowed ? delays.reduce((a, b) => max(a, b)) : 0n;
     const expected = { allowed, binding: bindingOf(policies, allowed), delayMs: Number(delay), policies };
     if (charge && allowed) this.#receipts.set(expected, { charges, left: cost });
     return expected;

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { ceilDiv, type Entry, gcd, type Model, max, min, type View } from './model.js';
+import { ceilDiv, type Entry, gcd, leastWait, MOST, type Model, max, min, type View } from './model.js';
 
 /** A debt at an instant, and what it ages by. */
 interface Debt {
@@ -61,7 +61,7 @@ export class TokenBucket implements Model {
     this.events.pop();
   }
 
-  delay(_now: bigint, _limit: bigint): bigint {
+  delay(_now: bigint, _cost: bigint, _limit: bigint): bigint {
     return 0n;
   }
 
@@ -86,7 +86,9 @@ function owed({ debt, at, limit }: Debt, t: bigint): bigint {
 
 /** A request waits for what was before it; its place can be given back while it is the last. */
 export class LeakyBucket extends TokenBucket {
-  override delay(now: bigint, limit: bigint): bigint {
+  override delay(now: bigint, cost: bigint, limit: bigint): bigint {
+    // What costs nothing changes nothing: what is before it leaks as it did.
+    if (cost === 0n) return min(leastWait(this.view(now, limit).isNew), MOST);
     if (limit === 0n) return 0n;
     const last = this.replay();
     return ceilDiv(restated(owed(last, max(now, last.at)), limit, this.window), limit);

@@ -25,7 +25,7 @@ export interface Model {
   /** Charges what was found to fit, or what counts although it did not. */
   charge(at: bigint, cost: bigint, limit: bigint): Entry;
   /** How long a request waits that is admitted now. */
-  delay(now: bigint, limit: bigint): bigint;
+  delay(now: bigint, cost: bigint, limit: bigint): bigint;
   /** Gives units back where they were charged. */
   refund(now: bigint, charge: Entry, units: bigint): void;
   /** Undoes the last charge. */

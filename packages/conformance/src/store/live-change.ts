@@ -52,6 +52,16 @@ export function liveChange(suite: Suite): void {
       },
     );
 
+    // A limit for one request is what it is judged by, and never state.
+    it.each([
+      [5, 1],
+      [1000, 921],
+    ])('keeps what was used when a limit of %i denies the first request', async (limit, cost) => {
+      const [limiter] = await change([100, HOUR], [100, MINUTE]);
+      expect(await limiter.consume('key', { limit, cost })).toMatchObject({ allowed: false });
+      expect(await limiter.peek('key')).toMatchObject({ remaining: 20 });
+    });
+
     if (title === 'token-bucket' || title === 'gcra') {
       it('brings the next token when one is due at the new rate', async () => {
         const [limiter] = await change([100, MINUTE], [50, MINUTE]);

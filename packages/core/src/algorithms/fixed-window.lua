@@ -1,10 +1,10 @@
 -- Fixed window: one count per window, windows aligned to the epoch; see fixed-window.ts.
--- numbers: limit, window, countDenied. state: k (number of the window), window, used.
+-- numbers: limit, window, own (the policy's own limit), countDenied. state: k (number of the window), window, used.
 
 -- What a state of this algorithm begins with: of another kind, it counts as absent.
 local KIND = 1
 
-local function decide(state, now, cost, limit, window, countDenied)
+local function decide(state, now, cost, limit, window, own, countDenied)
   local k, stored, used = 0, 0, 0
   if state then k, stored, used = struct.unpack('<ddd', state, 2) end
   local at = now
@@ -12,8 +12,9 @@ local function decide(state, now, cost, limit, window, countDenied)
     local start = k * stored
     if start > at then at = start end
     if at - at % stored ~= start then used = 0 end
-    -- Written under another window: what was used stays used, in the window of the new kind.
-    if stored ~= window and used > limit then used = limit end
+    -- Written under another window: what was used stays used, in the window of the new kind; at most what the policy
+    -- holds, whatever this request's limit is, because it is stored for all.
+    if stored ~= window and used > own then used = own end
   end
   local left = window - at % window
 

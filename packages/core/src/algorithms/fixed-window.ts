@@ -3,23 +3,24 @@
  *
  * `used + cost <= limit`. Up to twice the limit passes in a stretch across an edge.
  *
- * numbers: limit, window, countDenied. state: k (number of the window), window, used.
+ * numbers: limit, window, own (the policy's own limit), countDenied. state: k (number of the window), window, used.
  *
  * @module
  */
 
 import { MOST } from './exact.js';
-import { ALWAYS, type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, report } from './outcome.js';
+import { ALWAYS, type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, ownLimit, report } from './outcome.js';
 
 export const fixedWindow: Algorithm = {
-  numbers: (policy, limit) => [limit, policy.windowMs, policy.countDenied ? 1 : 0],
+  numbers: (policy, limit) => [limit, policy.windowMs, ownLimit(policy), policy.countDenied ? 1 : 0],
 
   width: () => 3,
 
   decide(numbers, state, base, now, cost, out) {
     const limit = numbers[0];
     const window = numbers[1];
-    const countDenied = numbers[2];
+    const own = numbers[2];
+    const countDenied = numbers[3];
     const stored = state[base + 1];
     let at = now;
     let used = 0;
@@ -27,8 +28,9 @@ export const fixedWindow: Algorithm = {
       const start = state[base] * stored;
       if (start > at) at = start;
       if (Math.floor(at / stored) === state[base]) used = state[base + 2];
-      // Written under another window: what was used stays used, in the window of the new kind.
-      if (stored !== window && used > limit) used = limit;
+      // Written under another window: what was used stays used, in the window of the new kind; at most what the policy
+      // holds, whatever this request's limit is, because it is stored for all.
+      if (stored !== window && used > own) used = own;
     }
     const k = Math.floor(at / window);
 

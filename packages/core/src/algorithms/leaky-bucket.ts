@@ -2,15 +2,15 @@
  * Leaky bucket: a queue of `capacity` units that lets requests out evenly, at `rate` units per `period` ms.
  *
  * The level is the debt of a token bucket, and what fits is the same. What differs is the meaning: an admitted request
- * starts when what was before it has leaked, so it waits ceil(level before it / rate), whatever it costs itself; and
- * its place can only be given back while it is the last of the queue.
+ * starts when what was before it has leaked, so it waits ceil(level before it / rate), whatever it costs itself, and
+ * even if that is nothing; and its place can only be given back while it is the last of the queue.
  *
  * numbers and state: as in token-bucket.ts, with the capacity for the burst.
  *
  * @module
  */
 
-import { type Algorithm, DELAY, IF_ADMITTED, NEXT, WRITES } from './outcome.js';
+import { type Algorithm, DELAY, IF_ADMITTED, NEXT, RESET, WRITES } from './outcome.js';
 import { time, tokenBucket } from './token-bucket.js';
 
 export const leakyBucket: Algorithm = {
@@ -22,6 +22,9 @@ export const leakyBucket: Algorithm = {
     tokenBucket.decide(numbers, state, base, now, cost, out);
     if (out[WRITES] === IF_ADMITTED) {
       out[DELAY] = time(out[NEXT] - cost, out[NEXT + 1], numbers[1], numbers[2]);
+    } else if (cost === 0) {
+      // It takes no place, so the level goes on leaking as it was.
+      out[DELAY] = out[RESET];
     }
   },
 

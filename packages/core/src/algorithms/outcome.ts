@@ -7,6 +7,7 @@
  */
 
 import type { Charge, ParsedPolicy } from '../types.js';
+import { MOST } from './exact.js';
 
 /** The most that would fit now, after this request if it was charged. */
 export const REMAINING = 0;
@@ -55,6 +56,11 @@ export interface Algorithm {
     units: number,
     charge: Charge,
   ): void;
+}
+
+/** Returns the policy's own limit as a number that every store can hold: `Infinity` as 2^53 - 1. */
+export function ownLimit(policy: ParsedPolicy): number {
+  return Math.min(policy.limit, MOST);
 }
 
 /** Fills in what a request is told, which is what the Lua sibling returns; only a queue then sets a {@link DELAY}. */

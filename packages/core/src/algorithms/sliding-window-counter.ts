@@ -6,7 +6,8 @@
  * `total + part + cost <= limit`, where the part is rounded up (`rounding: 'down'`: down), which is the same as
  * comparing the products `old * (bucket - e)` and `(limit - cost - total) * bucket`.
  *
- * numbers: limit, bucket (ms), buckets, edge (0 weighted, 1 drop, 2 keep), down, countDenied.
+ * numbers: limit, bucket (ms), buckets, edge (0 weighted, 1 drop, 2 keep), down, own (the policy's own limit),
+ *   countDenied.
  * state: s, bucket (ms), total, the edge's count, then the counts of the buckets s - 1 … s - buckets + 1. The current
  * bucket's own count is what the total holds beyond those, so the plain two-counter form needs four numbers.
  *
@@ -14,7 +15,17 @@
  */
 
 import { ceilMulDiv, floorMulDiv, MOST } from './exact.js';
-import { ALWAYS, type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, type Row, report } from './outcome.js';
+import {
+  ALWAYS,
+  type Algorithm,
+  IF_ADMITTED,
+  NEVER,
+  NEXT,
+  NOTHING,
+  ownLimit,
+  type Row,
+  report,
+} from './outcome.js';
 
 const EDGES = ['weighted', 'drop', 'keep'];
 const DROP = 1;
@@ -30,6 +41,7 @@ export const slidingWindowCounter: Algorithm = {
     policy.buckets,
     EDGES.indexOf(policy.edge),
     policy.rounding === 'down' ? 1 : 0,
+    ownLimit(policy),
     policy.countDenied ? 1 : 0,
   ],
 
@@ -38,7 +50,7 @@ export const slidingWindowCounter: Algorithm = {
   decide(numbers, state, base, now, cost, out) {
     const limit = numbers[0];
     const bucket = numbers[1];
-    const countDenied = numbers[5];
+    const countDenied = numbers[6];
 
     const at = load(numbers, state, base, now, out);
     const s = out[NEXT];
@@ -65,10 +77,10 @@ export const slidingWindowCounter: Algorithm = {
       out,
       limit - used - part,
       fits ? 0 : cost > limit ? NEVER : wait(numbers, out, at, cost),
-      // If the current bucket counts, it is the newest.
+      // If the current bucket counts, it is the newest. As new is a key that the whole limit fits.
       used > total && numbers[4] === 0
         ? (s + numbers[2] + (numbers[3] === DROP ? 0 : 1)) * bucket - at
-        : untilNew(numbers, out, at),
+        : wait(numbers, out, at, limit),
       at,
       writes,
     );
@@ -98,13 +110,14 @@ function load(numbers: readonly number[], state: Row, base: number, now: number,
     advance(state, base, buckets, Math.floor(at / bucket), out);
     return at;
   }
-  // Written in other buckets: what was used stays used, all of it in the current bucket of the new kind.
+  // Written in other buckets: what was used stays used, all of it in the current bucket of the new kind; at most what
+  // the policy holds, whatever this request's limit is, because it is stored for all.
   let used = 0;
   if (stored > 0) {
     const s = Math.floor(at / stored);
     advance(state, base, buckets, s, out);
     const then = [0, stored, buckets, numbers[3], numbers[4]];
-    used = Math.min(numbers[0], out[NEXT + 2] + partOf(then, out[NEXT + EDGE], at - s * stored));
+    used = Math.min(numbers[5], out[NEXT + 2] + partOf(then, out[NEXT + EDGE], at - s * stored));
   }
   out[NEXT] = Math.floor(at / bucket);
   out[NEXT + 1] = bucket;
@@ -169,35 +182,19 @@ function wait(numbers: readonly number[], out: Row, at: number, cost: number): n
   const buckets = numbers[2];
   const s = out[NEXT];
   let full = out[NEXT + 2];
+  let leaves = out[NEXT + EDGE];
+  let begin = at - s * bucket;
   for (let j = 0; j <= buckets + 1; j++) {
-    let old = 0;
-    if (j < buckets) old = out[NEXT + placeOf(buckets - j, buckets)];
-    else if (j === buckets) old = full;
-    if (j > 0) full -= old;
+    if (j > 0) {
+      leaves = j < buckets ? out[NEXT + placeOf(buckets - j, buckets)] : full;
+      full -= leaves;
+      begin = 0;
+    }
     const room = numbers[0] - cost - full;
-    if (room < 0) continue;
-    const begin = j === 0 ? at - s * bucket : 0;
-    const offset = Math.max(begin, firstFit(numbers, old, room));
-    if (offset <= bucket - 1) return (s + j) * bucket + offset - at;
+    if (room >= 0) {
+      const offset = Math.max(begin, firstFit(numbers, leaves, room));
+      if (offset < bucket) return (s + j) * bucket + offset - at;
+    }
   }
   return NEVER;
-}
-
-/** The wait until nothing counts any more. */
-function untilNew(numbers: readonly number[], out: Row, at: number): number {
-  const buckets = numbers[2];
-  let count = current(out, NEXT, buckets);
-  for (let age = 0; age <= buckets; age++) {
-    if (age > 0) count = out[NEXT + placeOf(age, buckets)];
-    if (count > 0) return resetAfter(numbers, out, at, age, count);
-  }
-  return 0;
-}
-
-/** The wait until the newest bucket that counts, `age` buckets old, counts no more. */
-function resetAfter(numbers: readonly number[], out: Row, at: number, age: number, count: number): number {
-  const bucket = numbers[1];
-  const toEdge = (out[NEXT] - age + numbers[2]) * bucket;
-  const offset = firstFit(numbers, count, 0);
-  return Math.max(0, toEdge + Math.min(offset, bucket) - at);
 }
