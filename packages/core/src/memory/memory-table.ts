@@ -13,6 +13,9 @@ import { Slots } from './slots.js';
 /** Of so many calls one looks at so many slots. */
 const TIDY_EVERY = 16;
 
+/** A table this small keeps what has expired: it takes no room worth having, and a clock that steps back finds it. */
+const NOT_WORTH_TIDYING = 1024;
+
 export class MemoryTable implements Table<false> {
   readonly #shape: string;
   readonly #makeRoom: (now: number) => void;
@@ -97,6 +100,7 @@ export class MemoryTable implements Table<false> {
 
   /** Gives up those that are expired of the next slots of a round over all. */
   #tidy(now: number, slots: number): void {
+    if (this.#slots.size <= NOT_WORTH_TIDYING) return;
     for (let i = 0; i < slots; i++) {
       const slot = this.#slots.inTurn();
       if (slot > 0 && this.#ledger.isExpired(slot, now)) this.#drop(slot);
