@@ -286,9 +286,9 @@ export function construction(start: Start): void {
       /^Expected `headers` to be .+, got "draft-9"\.$/,
     ],
     [
-      'two drafts',
-      { ...fine, headers: ['draft-6', 'draft-7'] },
-      /^Expected `headers` to be .+, got "draft-6, draft-7"\.$/,
+      'two drafts that contradict each other',
+      { ...fine, headers: ['draft-7', 'draft-8'] },
+      /^Expected `headers` to be .+, got "draft-7, draft-8"\.$/,
     ],
     ['`headers: true`', { ...fine, headers: true }, /^Expected `headers` to be .+, got true\.$/],
     ['a key that is no function', { ...fine, key: 'ip' }, 'Expected `key` to be a function, got "ip".'],
