@@ -83,6 +83,24 @@ export function formatHeaders(
   return formats.length === 1 ? headers : [...new Map(headers)];
 }
 
+/**
+ * Returns `names`, each with a number from 2 on behind it where something was told under that name already: readers
+ * tell the policies of a response apart by their names.
+ */
+export function distinctNames(
+  names: readonly string[],
+  told: readonly { readonly name: string }[],
+): readonly string[] {
+  if (told.length === 0) return names;
+  const taken = new Set(told.map(({ name }) => name));
+  return names.map((name) => {
+    let free = name;
+    for (let number = 2; taken.has(free); number++) free = `${name}-${number}`;
+    taken.add(free);
+    return free;
+  });
+}
+
 /** Whole seconds, rounded up. */
 export function secondsOf(ms: number): number {
   return Math.max(0, Math.ceil(ms / 1000));
