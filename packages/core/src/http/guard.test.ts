@@ -283,6 +283,8 @@ describe('the guards of routes', () => {
       guards.of({ limit: 1 }, route('/a', ['POST', 'PUT'])),
       guards.of({ limit: 1 }, route('/:id')),
       guards.of({ limit: 1 }, { ...route('/a'), constraints: { host: /^a\./, version: '1' } }),
+      guards.of({ limit: 1 }, { ...route('/a'), constraints: { tier: { paid: true } } }),
+      guards.of({ limit: 1 }, { ...route('/a'), constraints: { tier: { paid: false } } }),
       guards.of({ limit: 1, name: 'mine' }, route('/b')),
     ].map(({ limiter }) => limiter.name);
     expect(names).toEqual([
@@ -291,6 +293,8 @@ describe('the guards of routes', () => {
       'api-POST%20/a',
       'api-GET%20/%3Aid',
       'api-GET%20/a%20host=/^a%5C./%20version=1',
+      'api-GET%20/a%20tier=%7B%22paid%22%3Atrue%7D',
+      'api-GET%20/a%20tier=%7B%22paid%22%3Afalse%7D',
       'mine',
     ]);
     expect(() => guards.of({ limit: 2 }, route('/a'))).toThrow(/^Expected `name` to be new to this store/);
