@@ -23,6 +23,7 @@ const config: Config = {
   },
   globalSetup: '<rootDir>/packages/conformance/jest/global-setup.ts',
   globalTeardown: '<rootDir>/packages/conformance/jest/global-teardown.ts',
+  testEnvironment: '<rootDir>/packages/conformance/jest/environment.ts',
   maxWorkers: 2,
   testTimeout: 30_000,
 };

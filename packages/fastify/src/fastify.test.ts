@@ -292,6 +292,102 @@ describe('the plugin', () => {
       expect(await statuses(app, 3, '/free')).toEqual([200, 200, 200]);
     });
 
+    describe('that were there before the plugin', () => {
+      const version = (value: string) => ({ 'accept-version': value });
+      const host = (value: string) => ({ host: value });
+      const shared = { rateLimit: { limit: 2 } };
+      /** One URL; what tells each route apart, the limit of its own, and a request that reaches it. */
+      const routes = [
+        { constraints: { version: '1.0.0' }, limit: 1, headers: version('1.0.0') },
+        { constraints: { version: '2.0.0' }, limit: 1, headers: version('2.x') },
+        { constraints: { version: '3.0.0' }, config: shared, limit: 2, headers: version('3.0.0') },
+        { constraints: { version: '4.0.0' }, config: shared, limit: 2, headers: version('4.0.0') },
+        { constraints: { host: 'a.example' }, limit: 1, headers: host('a.example') },
+        { constraints: { host: /^b\d\.example$/ }, limit: 1, headers: host('b1.example') },
+        {
+          constraints: { host: 'a.example', version: '1.0.0' },
+          limit: 1,
+          headers: { ...host('a.example'), ...version('1.0.0') },
+        },
+        { method: ['GET', 'PUT'], limit: 2, headers: {} },
+        { method: 'POST', limit: 1, headers: {} },
+        { method: 'DELETE', config: shared, limit: 2, headers: {} },
+      ] as const;
+
+      function add(app: FastifyInstance): void {
+        for (const { limit, ...route } of routes) {
+          const config = 'config' in route ? route.config : { rateLimit: { limit } };
+          const { method = 'GET', constraints = {} } = {
+            method: undefined,
+            constraints: undefined,
+            ...route,
+          };
+          app.route({ method: [method].flat() as string[], url: '/', constraints, config, handler: hello });
+        }
+      }
+
+      /** The names that the routes' policies have in headers, asked for in this order. */
+      async function names(app: FastifyInstance, order: readonly (typeof routes)[number][]) {
+        const named = new Map<object, unknown>();
+        for (const route of order) {
+          const method = 'method' in route ? [route.method].flat()[0] : 'GET';
+          const told: unknown[] = [];
+          for (let left = route.limit - 1; left >= -1; left--) {
+            const reply = await ask(app, '/', { method, headers: route.headers });
+            expect([route, reply.status]).toEqual([route, left < 0 ? 429 : 200]);
+            expect(reply.headers.ratelimit).toMatch(new RegExp(`;r=${Math.max(0, left)};`));
+            told.push(reply.headers['ratelimit-policy']);
+          }
+          expect(new Set(told).size).toBe(1);
+          named.set(route, told[0]);
+        }
+        return routes.map((route) => named.get(route));
+      }
+
+      it('have quotas and names of their own, whatever tells them apart, as those have that come after it', async () => {
+        const [after, before, turned] = [create(), create(), create()];
+        const options = { limit: 9, window: '1h', headers: 'draft-8' } as const;
+        await after.register(rateLimit, options);
+        for (const app of [after, before, turned]) add(app);
+        for (const app of [before, turned]) await app.register(rateLimit, options);
+
+        const right = await names(after, routes);
+        expect(right.slice(0, 2)).toEqual([
+          '"default-GET%20/%20version=1.0.0";q=1;w=3600',
+          '"default-GET%20/%20version=2.0.0";q=1;w=3600',
+        ]);
+        expect(new Set(right).size).toBe(routes.length);
+        expect(await names(before, routes)).toEqual(right);
+        // As another process may be asked: names must not depend on it.
+        expect(await names(turned, [...routes].reverse())).toEqual(right);
+      });
+
+      it('share one quota between a GET and its HEAD, and not with a HEAD that was written out', async () => {
+        const options = { limit: 9, window: '1h', headers: 'draft-8' } as const;
+        for (const order of [
+          ['HEAD', 'GET'],
+          ['GET', 'HEAD'],
+        ]) {
+          const app = create();
+          app.get('/', { config: { rateLimit: { limit: 2 } } }, hello);
+          app.head('/own', { config: { rateLimit: { limit: 1 } } }, hello);
+          app.get('/own', { config: { rateLimit: { limit: 2 } } }, hello);
+          await app.register(rateLimit, options);
+          for (const method of order) {
+            const { headers } = await ask(app, '/', { method });
+            expect(headers['ratelimit-policy']).toBe('"default-GET%20/";q=2;w=3600');
+          }
+          expect(await statuses(app, 1, '/')).toEqual([429]);
+          for (const method of order) {
+            const { headers } = await ask(app, '/own', { method });
+            const limit = method === 'HEAD' ? 1 : 2;
+            expect(headers['ratelimit-policy']).toBe(`"default-${method}%20/own";q=${limit};w=3600`);
+            expect(headers.ratelimit).toMatch(new RegExp(`;r=${limit - 1};`));
+          }
+        }
+      });
+    });
+
     it('refuses wrong options where the route is added', async () => {
       const app = create();
       await app.register(rateLimit, two);

@@ -8,6 +8,7 @@ import type { Decision } from '@sluice/core';
 import { createRouteGuards, type Guard, type Host, type RateLimitOptions } from '@sluice/core/http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import fp from 'fastify-plugin';
+import { type addedAs, type LimitedRoute, routesOf } from './earlier-routes.js';
 
 export { byHeader } from '@sluice/core/http';
 
@@ -30,6 +31,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     [guardOf]?: Guard<FastifyRequest, DenialHandler>;
+    [addedAs]?: LimitedRoute;
     /** A limit of this route's own, or `false` for none. */
     rateLimit?: RouteRateLimitOptions | false;
   }
@@ -69,12 +71,16 @@ export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
     });
 
     instance.addHook('onRequest', async (request, reply) => {
-      const { config, method = '', url = '' } = request.routeOptions;
+      const { config } = request.routeOptions;
       const own = config.rateLimit;
       if (own === false) return undefined;
-      // A route that was there before this plugin has no guard yet. Its HEAD may be asked for before its GET.
-      if (own !== undefined)
-        config[guardOf] ??= guards.of(own, { method: method === 'HEAD' ? 'GET' : method, url });
+      // A route that was there before this plugin has no guard yet.
+      if (own !== undefined && config[guardOf] === undefined) {
+        const [last] = routesOf(request, own)
+          .map((route) => guards.of(own, route))
+          .slice(-1);
+        config[guardOf] = last;
+      }
       const guard = config[guardOf] ?? guards.general;
 
       const { decision, headers, denial } = await guard.check(request);

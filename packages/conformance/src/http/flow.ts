@@ -125,6 +125,17 @@ export function severalLimiters(start: Start): void {
     expect(app.handled()).toBe(1);
   });
 
+  it('tells of limiters without a name by names that are distinct', async () => {
+    const limits = [5, 3].map((limit): AnyOptions => ({ limit, window: '1h', headers: 'draft-8' }));
+    const app = await start({ limits });
+    const told = limitHeaders(await send(app));
+    expect(told['ratelimit-policy']).toBe('"default";q=5;w=3600, "default-2";q=3;w=3600');
+    expect(told.ratelimit).toMatch(/^"default";r=4;t=\d+, "default-2";r=2;t=\d+$/);
+    await statuses(app, 2);
+    const denied = await send(app);
+    expect(JSON.parse(denied.text)['violated-policies']).toEqual(['default-2']);
+  });
+
   it('shares the quota of one limiter between servers', async () => {
     const limiter = shared();
     const apps = [await start({ limits: [{ limiter }] }), await start({ limits: [{ limiter }] })];
@@ -286,9 +297,9 @@ export function construction(start: Start): void {
       /^Expected `headers` to be .+, got "draft-9"\.$/,
     ],
     [
-      'two drafts',
-      { ...fine, headers: ['draft-6', 'draft-7'] },
-      /^Expected `headers` to be .+, got "draft-6, draft-7"\.$/,
+      'two drafts that contradict each other',
+      { ...fine, headers: ['draft-7', 'draft-8'] },
+      /^Expected `headers` to be .+, got "draft-7, draft-8"\.$/,
     ],
     ['`headers: true`', { ...fine, headers: true }, /^Expected `headers` to be .+, got true\.$/],
     ['a key that is no function', { ...fine, key: 'ip' }, 'Expected `key` to be a function, got "ip".'],

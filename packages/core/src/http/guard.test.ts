@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLimiter, MemoryStore, manualClock, type Policy } from '../index.js';
+import { parseList } from 'structured-headers';
+import { createLimiter, type Limiter, MemoryStore, manualClock, type Policy } from '../index.js';
 import { createGuard, createRouteGuards, type Guard, type Host, type RateLimitOptions } from './index.js';
 
 type Handler = () => unknown;
@@ -150,6 +151,51 @@ describe('several guards on one request', () => {
     });
   });
 
+  it('give each limiter a name that no other has on the response, also where none was given or two are the same', async () => {
+    const headers = 'draft-8';
+    const policies = [tenSeconds(9), { ...tenSeconds(8), name: 'day' }];
+    const asked: [limiters: Limiter[], names: string[]][] = [
+      [[1, 2, 3].map(() => standing('default', 5, '10s')), ['default', 'default-2', 'default-3']],
+      [
+        [standing('api', 5, '10s'), standing('api-2', 5, '10s'), standing('api', 5, '10s')],
+        ['api', 'api-2', 'api-3'],
+      ],
+      [
+        [standing('api', 5, '10s'), standing('api', 5, '10s'), standing('api-2', 5, '10s')],
+        ['api', 'api-2', 'api-2-2'],
+      ],
+      [
+        [standing('api-day', 5, '10s'), createLimiter({ name: 'api', policies, clock })],
+        ['api-day', 'api-default', 'api-day-2'],
+      ],
+    ];
+    for (const [limiters, names] of asked) {
+      const request = from('192.0.2.1');
+      let told: Record<string, string> = {};
+      for (const limiter of limiters) told = await headersOf(guardOf({ limiter, headers }), request);
+      for (const field of ['RateLimit-Policy', 'RateLimit'])
+        expect(parseList(told[field]).map(([name]) => name)).toEqual(names);
+    }
+  });
+
+  it('name the limiter that denies as the headers do', async () => {
+    const headers = 'draft-8';
+    const request = from('192.0.2.1');
+    await guardOf({ limiter: standing('default', 5, '1d'), headers }).check(request);
+    const second = guardOf({ limiter: standing('default', 1, '10s'), headers, cost: 2 });
+    const { headers: told, denial } = await second.check(request);
+    expect(Object.fromEntries(told).RateLimit).toBe('"default";r=4;t=27838, "default-2";r=1;t=0');
+    expect(JSON.parse(denial!.body)['violated-policies']).toEqual(['default-2']);
+  });
+
+  it('name one limiter twice that charged two keys of a request: these are two quotas', async () => {
+    const limiter = standing('api', 5, '10s');
+    const request = from('192.0.2.1');
+    await guardOf({ limiter, headers: 'draft-8', key: () => 'user' }).check(request);
+    const team = guardOf({ limiter, headers: 'draft-8', key: () => 'team', cost: 2 });
+    expect((await headersOf(team, request)).RateLimit).toBe('"api";r=4;t=8, "api-2";r=3;t=8');
+  });
+
   it('tell nothing of one whose headers are off', async () => {
     const quiet = guardOf({ limiter: standing('quiet', 1, '10s'), headers: false });
     const loud = guardOf({ limiter: standing('loud', 5, '10s'), headers: ['legacy', 'draft-8'] });
@@ -237,6 +283,8 @@ describe('the guards of routes', () => {
       guards.of({ limit: 1 }, route('/a', ['POST', 'PUT'])),
       guards.of({ limit: 1 }, route('/:id')),
       guards.of({ limit: 1 }, { ...route('/a'), constraints: { host: /^a\./, version: '1' } }),
+      guards.of({ limit: 1 }, { ...route('/a'), constraints: { tier: { paid: true } } }),
+      guards.of({ limit: 1 }, { ...route('/a'), constraints: { tier: { paid: false } } }),
       guards.of({ limit: 1, name: 'mine' }, route('/b')),
     ].map(({ limiter }) => limiter.name);
     expect(names).toEqual([
@@ -245,6 +293,8 @@ describe('the guards of routes', () => {
       'api-POST%20/a',
       'api-GET%20/%3Aid',
       'api-GET%20/a%20host=/^a%5C./%20version=1',
+      'api-GET%20/a%20tier=%7B%22paid%22%3Atrue%7D',
+      'api-GET%20/a%20tier=%7B%22paid%22%3Afalse%7D',
       'mine',
     ]);
     expect(() => guards.of({ limit: 2 }, route('/a'))).toThrow(/^Expected `name` to be new to this store/);

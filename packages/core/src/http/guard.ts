@@ -13,6 +13,7 @@ import type { Decision } from '../types.js';
 import { type Awaitable, sleep, then, withErrors } from './awaitable.js';
 import { keyOfAddress, keyOfConnection } from './client-key.js';
 import {
+  distinctNames,
   formatHeaders,
   type Header,
   type HeaderFormat,
@@ -166,7 +167,8 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   }
 
   #verdictOf(decision: Decision, trail: Trail): Verdict {
-    const headers = this.#formats.length === 0 ? [] : this.#tell(decision, trail);
+    const names = distinctNames(this.#names, trail.items);
+    const headers = this.#formats.length === 0 ? [] : this.#tell(decision, names, trail);
     if (decision.allowed) return { decision, headers };
 
     headers.push(['Cache-Control', 'no-store']);
@@ -174,12 +176,12 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     const { retryAfterMs } = decision;
     if (retryAfterMs !== Infinity)
       headers.push(['Retry-After', String(Math.max(1, secondsOf(retryAfterMs)))]);
-    const violated = this.#names.filter((_, i) => !decision.policies[i].allowed);
+    const violated = names.filter((_, i) => !decision.policies[i].allowed);
     return { decision, headers, denial: { status: 429, body: problemBody(violated, retryAfterMs) } };
   }
 
   /** Headers that tell of this decision and of those that other limiters made on the request before. */
-  #tell(decision: Decision, trail: Trail): Header[] {
+  #tell(decision: Decision, names: readonly string[], trail: Trail): Header[] {
     // The instant of the decision: another one, a ms later, would round to another second now and then.
     const at = instantOf(decision) ?? Date.now();
     let binding: ToldItem | undefined;
@@ -188,7 +190,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
       const denies = !policy.allowed && policy.retryAfterMs !== Infinity;
       const item = {
         ...policy,
-        name: this.#names[i],
+        name: names[i],
         timeMs: denies ? policy.retryAfterMs : policy.resetMs,
         denies,
         at,

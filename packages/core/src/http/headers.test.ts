@@ -251,6 +251,19 @@ describe('formatHeaders', () => {
     expect(told('draft-6', [{ ...item, timeMs: 0 }])['RateLimit-Reset']).toBe('0');
   });
 
+  it('sends all fields of each format in a list, and a field that two have in common once', () => {
+    const formats = ['legacy', 'draft-6', 'draft-7'] as const;
+    for (const { now, state, headers } of vectors.cases) {
+      const { name = 'default', pk: _pk, rejected = false } = state;
+      const only = { ...state, name, denies: rejected && state.limit > 0 };
+      const sent = formatHeaders(formats, [only], only, now);
+      const { 'Retry-After': _wait, ...right } = Object.assign({}, ...formats.map((one) => headers[one]));
+      expect(Object.fromEntries(sent)).toEqual(right);
+      // Three of legacy, four of draft 6, and the one of draft 7 that draft 6 has not.
+      expect(sent).toHaveLength(8);
+    }
+  });
+
   it('says nothing where there is nothing to say', () => {
     expect(formatHeaders(['legacy', 'draft-8'], [], undefined, NOW)).toEqual([]);
     expect(formatHeaders([], [item], item, NOW)).toEqual([]);
@@ -273,6 +286,14 @@ describe('parseFormats', () => {
       ['draft-8', 'legacy', 'draft-8'],
       ['draft-8', 'legacy'],
     ],
+    [
+      ['draft-6', 'draft-7'],
+      ['draft-6', 'draft-7'],
+    ],
+    [
+      ['draft-7', 'legacy', 'draft-6'],
+      ['draft-7', 'legacy', 'draft-6'],
+    ],
   ])('reads %j', (value, formats) => {
     expect(parseFormats(value)).toEqual(formats);
   });
@@ -284,12 +305,14 @@ describe('parseFormats', () => {
     ['draft-9', '"draft-9"'],
     ['', '""'],
     [8, '8'],
-    [['draft-6', 'draft-7'], '"draft-6, draft-7"'],
+    [['draft-6', 'draft-8'], '"draft-6, draft-8"'],
+    [['draft-8', 'draft-7'], '"draft-8, draft-7"'],
+    [['legacy', 'draft-6', 'draft-7', 'draft-8'], '"legacy, draft-6, draft-7, draft-8"'],
     [['legacy', 'no'], '"legacy, no"'],
     [{}, 'an object'],
   ])('refuses %j', (value, got) => {
     expect(() => parseFormats(value)).toThrow(
-      `Expected \`headers\` to be 'legacy', 'draft-6', 'draft-7', 'draft-8', a list of 'legacy' and one draft, or false, got ${got}.`,
+      `Expected \`headers\` to be 'legacy', 'draft-6', 'draft-7', 'draft-8', a list of them without 'draft-8' beside 'draft-6' or 'draft-7', or false, got ${got}.`,
     );
   });
 });

@@ -40,16 +40,18 @@ const FORMATS: readonly HeaderFormat[] = ['legacy', 'draft-6', 'draft-7', 'draft
 /**
  * Returns the formats to send.
  *
- * @throws ArgumentError unless it is a format, a list of `'legacy'` and at most one draft (two drafts would write the
- * same field), or `false`.
+ * @throws ArgumentError unless it is a format, a list of formats, or `false`. Draft 8 goes with neither 6 nor 7: it
+ * gives another meaning to fields of theirs, and a response has each field but once.
  */
 export function parseFormats(value: unknown): readonly HeaderFormat[] {
   if (value === undefined) return ['legacy'];
   if (value === false) return [];
   const formats = (Array.isArray(value) ? value : [value]) as HeaderFormat[];
-  const drafts = new Set(formats.filter((format) => format !== 'legacy'));
-  if (!formats.every((format) => FORMATS.includes(format)) || drafts.size > 1) {
-    const what = "'legacy', 'draft-6', 'draft-7', 'draft-8', a list of 'legacy' and one draft, or false";
+  const contradict =
+    formats.includes('draft-8') && (formats.includes('draft-6') || formats.includes('draft-7'));
+  if (contradict || !formats.every((format) => FORMATS.includes(format))) {
+    const what =
+      "'legacy', 'draft-6', 'draft-7', 'draft-8', a list of them without 'draft-8' beside 'draft-6' or 'draft-7', or false";
     throw expected('ERR_SLUICE_OPTION', 'headers', what, Array.isArray(value) ? value.join(', ') : value);
   }
   return [...new Set(formats)];
@@ -68,7 +70,7 @@ export function formatHeaders(
   now: number,
 ): Header[] {
   if (items.length === 0 || binding === undefined) return [];
-  return formats.flatMap((format) => {
+  const headers = formats.flatMap((format) => {
     if (format === 'legacy') return legacy(binding, now);
     if (format === 'draft-8') return draft8(items);
     const least = items.reduce(
@@ -76,6 +78,26 @@ export function formatHeaders(
       items[0],
     );
     return format === 'draft-6' ? draft6(items, least) : draft7(items, least);
+  });
+  // Drafts 6 and 7 have a field in common, and say the same in it.
+  return formats.length === 1 ? headers : [...new Map(headers)];
+}
+
+/**
+ * Returns `names`, each with a number from 2 on behind it where something was told under that name already: readers
+ * tell the policies of a response apart by their names.
+ */
+export function distinctNames(
+  names: readonly string[],
+  told: readonly { readonly name: string }[],
+): readonly string[] {
+  if (told.length === 0) return names;
+  const taken = new Set(told.map(({ name }) => name));
+  return names.map((name) => {
+    let free = name;
+    for (let number = 2; taken.has(free); number++) free = `${name}-${number}`;
+    taken.add(free);
+    return free;
   });
 }
 

@@ -57,7 +57,7 @@ export interface CommonOptions<Req, Handler> {
   readonly cost?: number | ((request: Req) => Awaitable<number>);
   /** Requests of which it returns `true` are not limited. */
   readonly skip?: (request: Req) => Awaitable<boolean>;
-  /** How limits are told: a format, `'legacy'` together with a draft, or `false`. Default `'legacy'`. */
+  /** How limits are told: a format, a list of formats that do not contradict each other, or `false`. Default `'legacy'`. */
   readonly headers?: HeaderFormat | readonly HeaderFormat[] | false;
   /** Answers a denied request in place of the problem document. Status and headers are set already. */
   readonly handler?: Handler;

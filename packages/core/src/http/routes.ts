@@ -52,7 +52,7 @@ export function createRouteGuards<Req, Handler>(
       }
       const methods = [method].flat();
       const first = methods.includes('GET') ? 'GET' : methods[0];
-      const where = [url, ...Object.entries(constraints ?? {}).map((entry) => entry.join('='))].join(' ');
+      const where = [url, ...Object.entries(constraints ?? {}).map(constraintOf)].join(' ');
       const place = `${first === 'HEAD' ? 'GET' : first} ${where}`;
       const same = known.find((route) => route.own === own && route.place === place);
       if (same !== undefined) return same.guard;
@@ -64,6 +64,12 @@ export function createRouteGuards<Req, Handler>(
       return guard;
     },
   };
+}
+
+/** Values are what a framework's router takes: texts, regular expressions, and whatever a strategy of the user reads. */
+function constraintOf([name, value]: [string, unknown]): string {
+  const plain = typeof value === 'object' && !(value instanceof RegExp);
+  return `${name}=${plain ? JSON.stringify(value) : String(value)}`;
 }
 
 /** A limiter's name that no other route has: what may not stand in it is percent-encoded. */
