@@ -76,6 +76,7 @@ function wrongStore(change: (table: Table<false>) => Partial<Table<false>>): Sto
       const table = store.open(name, policies);
       return {
         decide: (...args) => table.decide(...args),
+        charge: (...args) => table.charge(...args),
         refund: (...args) => table.refund(...args),
         reset: (...args) => table.reset(...args),
         close: () => table.close(),

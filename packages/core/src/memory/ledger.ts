@@ -12,6 +12,7 @@ import {
   DELAY,
   NEXT,
   NOTHING,
+  REMAINING,
   RESET,
   RETRY,
   type Row,
@@ -84,6 +85,14 @@ export class Ledger {
       if (!stands) this.#decideUncharged(slot, plan, i, now);
     }
     return admitted;
+  }
+
+  /** Judges a charge of each policy by itself: up to its units, and no more than what remains. */
+  judgeCharge(slot: number, units: readonly number[], plan: Plan, now: number): void {
+    for (let i = 0; i < plan.terms.length; i++) {
+      const room = this.#decide(slot, plan, i, 0, now)[REMAINING];
+      this.#decide(slot, plan, i, Math.min(units[i], room), now)[DELAY] = 0;
+    }
   }
 
   /** Makes room for a slot. */

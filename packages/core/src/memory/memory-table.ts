@@ -60,6 +60,18 @@ export class MemoryTable implements Table<false> {
     return this.#ledger.answer(plan);
   }
 
+  charge(id: string, units: readonly number[], plan: Plan, given: number | undefined): Answer {
+    const now = given ?? Date.now();
+    const key = shorten(id);
+    const slot = this.#index.get(key);
+    this.#ledger.judgeCharge(slot, units, plan, now);
+    if (this.#ledger.writes(plan)) {
+      this.#ledger.write(slot > 0 ? slot : this.#add(key, now), plan);
+      if (slot > 0) this.#slots.admitted(slot);
+    }
+    return this.#ledger.answer(plan);
+  }
+
   refund(id: string, units: number, plan: Plan, charges: readonly Charge[], given: number | undefined): void {
     const key = shorten(id);
     const slot = this.#index.get(key);
