@@ -63,9 +63,13 @@ export function failureOf(error: unknown, neverSent: boolean): StoreError {
   return new StoreError(codeOf(error, own, byServer), message, notRun ? 'not-run' : 'unknown', error);
 }
 
-/** Whether the server says that it does not know the script. It has run nothing. */
+/**
+ * Whether the server says that it does not know the script. It has run nothing.
+ *
+ * What the error carries does not count: it may be of an earlier attempt, and the last one may have run.
+ */
 export function isNoScript(error: unknown): boolean {
-  return wordOf(error) === 'NOSCRIPT';
+  return WORD.exec(textOf(error))?.[1] === 'NOSCRIPT';
 }
 
 /** Whether the error says that the server does not serve, rather than something of one key or of the script. */

@@ -106,9 +106,11 @@ function refused(): StoreError {
 
 /** A listener that throws is its owner's mistake: it must not fail a request, nor pass unnoticed. */
 function tell(listener: (event: StoreStateEvent) => void, event: StoreStateEvent): void {
+  const warn = (error: unknown) => process.emitWarning(error instanceof Error ? error : String(error));
   try {
-    listener(event);
+    const result: unknown = listener(event);
+    Promise.resolve(result).catch(warn);
   } catch (error) {
-    process.emitWarning(error instanceof Error ? error : String(error));
+    warn(error);
   }
 }
