@@ -10,6 +10,7 @@ const budgets = {
   growth: { warmup: 2, rounds: 7 },
   heap: { warmup: 0, rounds: 1 },
   redis: { warmup: 1, rounds: 7 },
+  resilience: { warmup: 2, rounds: 11 },
 };
 
 const words = process.argv.slice(2);
@@ -26,6 +27,7 @@ const suites = {
   growth: (await import('./suites/growth.mjs')).growth,
   heap: (await import('./suites/heap.mjs')).heap,
   redis: (await import('./suites/redis.mjs')).redis,
+  resilience: (await import('./suites/resilience.mjs')).resilience,
 };
 const unknown = wanted.filter((name) => !Object.hasOwn(suites, name));
 if (unknown.length > 0) {

@@ -23,14 +23,15 @@ const HOST = '127.0.0.1';
 
 /** The single server. Each test file has a prefix of its own. */
 export function single(prefix: string, options: { enableAutoPipelining?: boolean } = {}): Backend {
-  const client = new Redis({ host: HOST, port: sharedServers().port, ...options });
+  const port = sharedServers().port;
+  const client = new Redis({ host: HOST, port, autoResendUnfulfilledCommands: false, ...options });
   return backendOf(client, prefix, () => [client]);
 }
 
 /** The cluster of three. */
 export function cluster(prefix: string, options: { enableAutoPipelining?: boolean } = {}): Backend {
   const nodes = sharedServers().clusterPorts.map((port) => ({ host: HOST, port }));
-  const client = new Cluster(nodes, options);
+  const client = new Cluster(nodes, { retryDelayOnFailover: 0, ...options });
   return backendOf(client, prefix, () => client.nodes('master'));
 }
 
@@ -38,7 +39,8 @@ function backendOf(client: Redis | Cluster, prefix: string, masters: () => reado
   return {
     client,
     prefix,
-    makeStore: () => new RedisStore({ client, prefix }),
+    // No test here is of a slow Redis, and the machine may be busy.
+    makeStore: () => new RedisStore({ client, prefix, timeout: '20s' }),
     masters,
     close: async () => void (await client.quit()),
   };

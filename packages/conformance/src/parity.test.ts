@@ -48,7 +48,7 @@ describe('Memory and Redis decide the same, to the last field,', () => {
     async () => {
       const seed = seedFromEnvironment() ?? randomInt(2 ** 31);
       process.stderr.write(`parity: SLUICE_SEED=${seed}\n`);
-      const tally: Tally = { steps: 0, allowed: 0, denied: 0, refunds: 0 };
+      const tally: Tally = { steps: 0, allowed: 0, denied: 0, refunds: 0, charges: 0 };
       let next = 0;
       const lane = async () => {
         while (next < LONG_TRACES + TRACES) {
@@ -62,6 +62,7 @@ describe('Memory and Redis decide the same, to the last field,', () => {
       expect(tally.denied).toBeGreaterThan(tally.steps / 10);
       expect(tally.allowed).toBeGreaterThan(tally.steps / 10);
       expect(tally.refunds).toBeGreaterThan(tally.steps / 20);
+      expect(tally.charges).toBeGreaterThan(tally.steps / 100);
     },
     scaled(300_000),
   );
@@ -76,6 +77,7 @@ function wrongStore(change: (table: Table<false>) => Partial<Table<false>>): Sto
       const table = store.open(name, policies);
       return {
         decide: (...args) => table.decide(...args),
+        charge: (...args) => table.charge(...args),
         refund: (...args) => table.refund(...args),
         reset: (...args) => table.reset(...args),
         close: () => table.close(),
@@ -109,7 +111,7 @@ describe('A difference', () => {
     expect(steps.map((step) => step.do)).toEqual([
       'consume',
       'refund',
-      expect.stringMatching(/consume|peek/),
+      expect.stringMatching(/consume|peek|charge/),
     ]);
   });
 });

@@ -25,7 +25,11 @@ const nodes = ports.map((port) => ({ host: '127.0.0.1', port }));
 const client = nodes.length === 1 ? new Redis(nodes[0]) : new Cluster(nodes);
 
 async function work({ prefix, name, policies, keys, requests }: Task): Promise<Result> {
-  const limiter = createLimiter({ name, policies, store: new RedisStore({ client, prefix }) });
+  const limiter = createLimiter({
+    name,
+    policies,
+    store: new RedisStore({ client, prefix, timeout: '20s' }),
+  });
   const counts = await Promise.all(
     keys.map(async (key) => {
       const decisions = await Promise.all(Array.from({ length: requests }, () => limiter.consume(key)));

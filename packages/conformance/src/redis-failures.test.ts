@@ -22,7 +22,13 @@ afterEach(async () => {
 /** A client that gives a request up at once, and connects again if `again`. Connection errors are its owner's to hear. */
 function connect(port: number, again = false): Redis {
   const retryStrategy = () => (again ? 10 : null);
-  const client = new Redis({ port, host: '127.0.0.1', maxRetriesPerRequest: 0, retryStrategy });
+  const client = new Redis({
+    port,
+    host: '127.0.0.1',
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    retryStrategy,
+  });
   client.on('error', () => {});
   clients.push(client);
   return client;
@@ -34,7 +40,8 @@ function limiterOn(client: RedisClient): Limiter<true> {
   return createLimiter({
     name: `t${names}`,
     policies: POLICIES,
-    store: new RedisStore({ client, prefix: 'failures' }),
+    store: new RedisStore({ client, prefix: 'failures', timeout: '10s' }),
+    onStoreError: 'throw',
   });
 }
 
@@ -66,7 +73,12 @@ describe('A Redis that cannot be reached', () => {
       );
       expect(error).toBeInstanceOf(StoreError);
       expect(error).not.toBeInstanceOf(ArgumentError);
-      expect(error).toMatchObject({ name: 'StoreError', code: 'ERR_SLUICE_STORE', cause: expect.any(Error) });
+      expect(error).toMatchObject({
+        name: 'StoreError',
+        code: 'ERR_SLUICE_STORE_CONNECTION',
+        outcome: 'not-run',
+        cause: expect.any(Error),
+      });
     }
   });
 
@@ -80,7 +92,8 @@ describe('A Redis that cannot be reached', () => {
     const failed = Promise.allSettled(waiting);
     await mortal.stop();
     for (const result of await failed) {
-      expect(result).toMatchObject({ status: 'rejected', reason: { code: 'ERR_SLUICE_STORE' } });
+      const reason = { code: 'ERR_SLUICE_STORE_CONNECTION', outcome: 'unknown' };
+      expect(result).toMatchObject({ status: 'rejected', reason });
     }
     const ready = new Promise((resolve) => client.once('ready', resolve));
     const reborn = await startRedis({ port: mortal.port });
@@ -111,6 +124,7 @@ describe('A Redis that answers with an error', () => {
     await client.rpush(`failures:{a}:${limiter.name}:day`, 'not a log');
     await expect(limiter.consume('a')).rejects.toMatchObject({
       code: 'ERR_SLUICE_STORE',
+      outcome: 'not-run',
       message: expect.stringContaining('WRONGTYPE'),
     });
     expect(await client.exists(`failures:{a}:${limiter.name}:minute`)).toBe(0);
@@ -121,14 +135,24 @@ describe('A Redis that answers with an error', () => {
     const limiter = limiterOn(client);
     await limiter.consume('a');
     await client.config('SET', 'maxmemory', '1');
-    await expect(limiter.consume('a')).rejects.toMatchObject({ code: 'ERR_SLUICE_STORE' });
+    await expect(limiter.consume('a')).rejects.toMatchObject({
+      code: 'ERR_SLUICE_STORE_OOM',
+      outcome: 'not-run',
+    });
     await client.config('SET', 'maxmemory', '0');
     expect(await limiter.consume('a')).toMatchObject({ allowed: true, remaining: 3 });
   });
 
   it('in a way that makes no sense is a StoreError of its own code, never a decision', async () => {
     const client = connect(server.port);
-    const nonsense = [null, 'OK', 7, [], [1], ['a'], {}, (reply: unknown[]) => [...reply, 1]];
+    const nonsense = [
+      ...[null, 'OK', 7, 7n, [], [1], ['a'], {}, Buffer.from('[]')],
+      (reply: unknown[]) => [...reply, 1],
+      (reply: unknown[]) => reply.map((number) => [null, number]),
+      (reply: unknown[]) => reply.map(String),
+      (reply: unknown[]) => reply.map((number) => Buffer.from(String(number))),
+      (reply: unknown[]) => reply.map((number) => BigInt(number as number)),
+    ];
     for (const answer of nonsense) {
       const bent = through(client, (reply) =>
         typeof answer === 'function' ? answer(reply as unknown[]) : answer,
@@ -136,6 +160,7 @@ describe('A Redis that answers with an error', () => {
       await expect(limiterOn(bent).consume('a')).rejects.toMatchObject({
         name: 'StoreError',
         code: 'ERR_SLUICE_STORE_REPLY',
+        outcome: 'unknown',
       });
     }
   });
@@ -177,13 +202,16 @@ describe('The script', () => {
     });
     const limiter = limiterOn(client);
     await limiterOn(real).peek('a');
-    await expect(limiter.consume('a')).rejects.toMatchObject({ code: 'ERR_SLUICE_STORE' });
+    await expect(limiter.consume('a')).rejects.toMatchObject({
+      code: 'ERR_SLUICE_STORE_CONNECTION',
+      outcome: 'unknown',
+    });
     expect(client.calls).toEqual(['evalsha']);
   });
 
   it('asks for nothing where no policy has a limit', async () => {
     const client = through(connect(server.port), (reply) => reply);
-    const store = new RedisStore({ client, prefix: 'failures' });
+    const store = new RedisStore({ client, prefix: 'failures', timeout: '20s' });
     const limiter = createLimiter({ name: 'free', policies: [{ limit: Infinity, window: 1000 }], store });
     expect(await limiter.consume('a')).toMatchObject({ allowed: true, remaining: Infinity });
     expect(client.calls).toEqual([]);

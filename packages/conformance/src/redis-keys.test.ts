@@ -30,7 +30,7 @@ async function keysOf(prefix: string): Promise<string[]> {
 
 describe('The keys in Redis', () => {
   it('are named by prefix, client and limiter, and by the policy unless it is the lone default', async () => {
-    const store = new RedisStore({ client, prefix: 'named' });
+    const store = new RedisStore({ client, prefix: 'named', timeout: '20s' });
     const [minute, day] = [
       { limit: 2, window: 60_000 },
       { name: 'daily', limit: 9, window: 86_400_000 },
@@ -48,13 +48,13 @@ describe('The keys in Redis', () => {
   });
 
   it('begin with rl where no prefix is given', async () => {
-    const store = new RedisStore({ client });
+    const store = new RedisStore({ client, timeout: '20s' });
     await createLimiter({ name: 'keys-test', policies: [{ limit: 1, window: 1000 }], store }).consume('a');
     expect(await client.exists('rl:{a}:keys-test')).toBe(1);
   });
 
   it('hold a digest of 22 characters where the name of the client could do harm', async () => {
-    const store = new RedisStore({ client, prefix: 'hashed' });
+    const store = new RedisStore({ client, prefix: 'hashed', timeout: '20s' });
     const limiter = createLimiter({ name: 'api', policies: [{ limit: 9, window: 60_000 }], store });
     const harmful = [
       '',
@@ -75,7 +75,7 @@ describe('The keys in Redis', () => {
   });
 
   it('hold the name of the client as it is where it does no harm', async () => {
-    const store = new RedisStore({ client, prefix: 'plain' });
+    const store = new RedisStore({ client, prefix: 'plain', timeout: '20s' });
     const limiter = createLimiter({ name: 'api', policies: [{ limit: 9, window: 60_000 }], store });
     const harmless = ['ip:203.0.113.7', 'é', '🐙', '__proto__', 'a b', 'x'.repeat(128)];
     for (const id of harmless) await limiter.consume(id);

@@ -125,7 +125,7 @@ function described(expected: Expected, cost: number): object {
   const policies = expected.policies.map((policy, i) => ({ name: `p${i}`, ...policy }));
   const { allowed, name, ...own } = policies[expected.binding];
   const { delayMs } = expected;
-  return { ...own, allowed: expected.allowed, policy: name, delayMs, cost, policies };
+  return { ...own, allowed: expected.allowed, policy: name, delayMs, cost, degraded: false, policies };
 }
 
 const one = (algorithm: AlgorithmName) => policyOf(algorithm, true).map((policy) => [policy]);

@@ -7,6 +7,7 @@
 import { admission } from './store/admission.js';
 import { algorithmChange } from './store/algorithm-change.js';
 import { changedNumbers } from './store/changed-numbers.js';
+import { charge } from './store/charge.js';
 import { concurrency } from './store/concurrency.js';
 import { countDenied } from './store/count-denied.js';
 import { keys } from './store/keys.js';
@@ -26,6 +27,7 @@ const topics = [
   peek,
   refund,
   reset,
+  charge,
   requestLimit,
   countDenied,
   several,

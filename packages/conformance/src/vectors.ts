@@ -100,7 +100,15 @@ function expectedOf(step: Step, policies: readonly Policy[]): Decision {
   });
   const { name, windowMs, ...binding } = each[step.binding ?? 0];
   const { allowed, cost = 1, delayMs = 0 } = step;
-  return { ...binding, allowed: allowed as boolean, policy: name, delayMs, cost, policies: each };
+  return {
+    ...binding,
+    allowed: allowed as boolean,
+    policy: name,
+    delayMs,
+    cost,
+    degraded: false,
+    policies: each,
+  };
 }
 
 /** The window; for a bucket whose capacity is not its limit, the time in which all of it refills. */

@@ -40,6 +40,14 @@ export function oneOf<T>(values: readonly T[], value: unknown, name: string, cod
   return value as T;
 }
 
+/** Returns `value` if it is a number of units: an integer from 0 to 2^53 - 1. */
+export function parseUnits(value: unknown, name: string): number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0) {
+    throw expected('ERR_SLUICE_ARGUMENT', name, 'an integer from 0 to 2^53 - 1', value);
+  }
+  return (value as number) + 0;
+}
+
 /** Whether `value` is an object as `{}` makes them: no array, no `Map`, no `Date`. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return false;

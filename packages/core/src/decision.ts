@@ -7,9 +7,15 @@
 import type { Answer, Charge, Decision, ParsedPolicy, Plan, PolicyDecision, Term } from './types.js';
 import { ANSWER_WIDTH } from './types.js';
 
+/** Who makes decisions. */
+export interface Maker {
+  /** Whether it makes them without the store that it should ask. */
+  readonly degraded: boolean;
+}
+
 /** What a limiter remembers of a decision, for a refund. */
 export interface Receipt {
-  readonly limiter: object;
+  readonly limiter: Maker;
   readonly key: string;
   readonly plan: Plan;
   /** The units that have not been given back yet; 0 for what was denied or only peeked at. */
@@ -30,8 +36,9 @@ class SluiceDecision implements Decision {
   readonly resetMs: number;
   readonly delayMs: number;
   readonly cost: number;
+  readonly degraded: boolean;
   readonly policies: readonly PolicyDecision[];
-  readonly #limiter: object;
+  readonly #limiter: Maker;
   readonly #key: string;
   readonly #plan: Plan;
   #left: number;
@@ -44,7 +51,7 @@ class SluiceDecision implements Decision {
     delayMs: number,
     cost: number,
     policies: readonly PolicyDecision[],
-    limiter: object,
+    limiter: Maker,
     key: string,
     plan: Plan,
     left: number,
@@ -58,6 +65,7 @@ class SluiceDecision implements Decision {
     this.resetMs = binding.resetMs;
     this.delayMs = delayMs;
     this.cost = cost;
+    this.degraded = limiter.degraded;
     this.policies = policies;
     this.#limiter = limiter;
     this.#key = key;
@@ -106,7 +114,7 @@ export function readAnswer(
   policies: readonly ParsedPolicy[],
   cost: number,
   answer: Answer,
-  limiter: object,
+  limiter: Maker,
   key: string,
   plan: Plan,
   charge: boolean,
@@ -150,7 +158,7 @@ export function readAnswer(
     next += 1;
   }
   const left = charge && allowed ? cost : 0;
-  const speaks = binding(each, allowed);
+  const speaks = binding(each, allowed, places.length > 0 ? places[0] : 0);
   return new SluiceDecision(allowed, speaks, delayMs, cost, each, limiter, key, plan, left, instants);
 }
 
@@ -186,10 +194,14 @@ function unlimited(policy: ParsedPolicy): PolicyDecision {
   };
 }
 
-/** The policy that speaks: denied, the longest wait; allowed, the fewest remaining; the first if equal. */
-function binding(each: readonly PolicyDecision[], allowed: boolean): PolicyDecision {
-  let speaks = each[0];
-  for (let i = 1; i < each.length; i++) {
+/**
+ * The policy that speaks: denied, the longest wait; allowed, the fewest remaining; the first if equal.
+ *
+ * @param first - the first that has a limit: nobody before it can speak.
+ */
+function binding(each: readonly PolicyDecision[], allowed: boolean, first: number): PolicyDecision {
+  let speaks = each[first];
+  for (let i = first + 1; i < each.length; i++) {
     const other = each[i];
     if (allowed ? other.remaining < speaks.remaining : other.retryAfterMs > speaks.retryAfterMs)
       speaks = other;

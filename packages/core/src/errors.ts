@@ -14,7 +14,25 @@ export type ErrorCode =
   | 'ERR_SLUICE_NAME_TAKEN'
   | 'ERR_SLUICE_CLOSED'
   | 'ERR_SLUICE_STORE'
+  | 'ERR_SLUICE_STORE_TIMEOUT'
+  | 'ERR_SLUICE_STORE_OPEN'
+  | 'ERR_SLUICE_STORE_CONNECTION'
+  | 'ERR_SLUICE_STORE_READONLY'
+  | 'ERR_SLUICE_STORE_OOM'
+  | 'ERR_SLUICE_STORE_NOPERM'
+  | 'ERR_SLUICE_STORE_BUSY'
+  | 'ERR_SLUICE_STORE_LOADING'
+  | 'ERR_SLUICE_STORE_CLUSTERDOWN'
+  | 'ERR_SLUICE_STORE_MOVED'
+  | 'ERR_SLUICE_STORE_ASK'
+  | 'ERR_SLUICE_STORE_NOSCRIPT'
   | 'ERR_SLUICE_STORE_REPLY';
+
+/** The codes of a {@link StoreError}. */
+export type StoreErrorCode = Extract<ErrorCode, `ERR_SLUICE_STORE${string}`>;
+
+/** What became of a request that the store failed to answer: it changed nothing, or nobody knows. */
+export type Outcome = 'not-run' | 'unknown';
 
 /**
  * A policy, option or argument that is not what it must be. The message says what was expected and what came.
@@ -37,15 +55,27 @@ export class ArgumentError extends TypeError {
   }
 }
 
-/** The store could not answer: unreachable, refused, or its reply made no sense. `cause` is what it said. Nothing is known to be over the limit. */
+/**
+ * The store could not answer: late, unreachable, refused, or its reply made no sense. `cause` is what it said. Nothing
+ * is known to be over the limit.
+ */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
-  readonly code: ErrorCode;
+  readonly code: StoreErrorCode;
+  /** `'not-run'` if it is certain that nothing was charged; `'unknown'` if the store may have charged it. */
+  readonly outcome: Outcome;
 
-  constructor(code: ErrorCode, message: string, cause?: unknown) {
+  constructor(code: StoreErrorCode, message: string, outcome: Outcome, cause?: unknown) {
     super(message, { cause });
     this.code = code;
+    this.outcome = outcome;
   }
+}
+
+/** Whether `error` is a {@link StoreError}, of this copy of the package or of another. */
+export function isStoreError(error: unknown): error is StoreError {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return error instanceof StoreError || (typeof code === 'string' && code.startsWith('ERR_SLUICE_STORE'));
 }
 
 /** A value as a reader of an error message would write it. */

@@ -5,7 +5,8 @@
  */
 
 export { type ManualClock, manualClock } from './clock.js';
-export { ArgumentError, type ErrorCode, StoreError } from './errors.js';
+export { ArgumentError, type ErrorCode, type Outcome, StoreError, type StoreErrorCode } from './errors.js';
+export type { OnStoreError } from './ladder.js';
 export { createLimiter, type Limiter, type LimiterOptions, type RequestOptions } from './limiter.js';
 export { MemoryStore, type MemoryStoreOptions } from './memory/memory-store.js';
 export type {
@@ -17,6 +18,7 @@ export type {
   Duration,
   Eventually,
   FixedWindowPolicy,
+  Gate,
   GcraPolicy,
   LeakyBucketPolicy,
   ParsedPolicy,

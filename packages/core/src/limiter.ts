@@ -4,10 +4,14 @@
  * @module
  */
 
-import { isRecord, parseName, refuseUnknown } from './check.js';
+import { ChargingTable } from './charging-table.js';
+import { isRecord, parseName, parseUnits, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
-import { readAnswer, receiptOf } from './decision.js';
+import { Debts, MOST_KEYS } from './debts.js';
+import { type Maker, readAnswer, receiptOf } from './decision.js';
 import { ArgumentError, expected } from './errors.js';
+import { Blind, Ladder, type OnStoreError, parseLocalShare, parseOnStoreError } from './ladder.js';
+import { Local, sharePolicies } from './local.js';
 import { MemoryStore } from './memory/memory-store.js';
 import { parseLimit, parsePolicies, planOf } from './policy.js';
 import type {
@@ -32,6 +36,14 @@ export interface LimiterOptions<A extends boolean = false> {
   readonly store?: Store<A>;
   /** Where `now` comes from. Default: the store's own clock, which is the right one for shared state. */
   readonly clock?: Clock;
+  /**
+   * What to do while an asynchronous store fails. `'local'` (the default) decides in this process, as with a
+   * `MemoryStore`, and charges the store when it is back; `'allow'` admits and `'deny'` refuses everything; `'throw'`
+   * rejects with the StoreError. A synchronous store has no need of it.
+   */
+  readonly onStoreError?: OnStoreError;
+  /** The part of every limit that `'local'` admits: above 0, at most 1. Default 1. */
+  readonly localShare?: number;
 }
 
 /** What one request brings along. */
@@ -55,7 +67,7 @@ export interface Limiter<A extends boolean = boolean> {
    *
    * @param key - who is limited, such as `user:42`.
    * @throws ArgumentError if an argument is not what it must be; nothing is charged then.
-   * @throws StoreError if the store could not answer.
+   * @throws StoreError if the store could not answer and `onStoreError` is `'throw'`.
    */
   consume(key: string, options?: RequestOptions): Eventually<A, Decision>;
   /** Says what `consume` would (allowed, the wait), charges nothing, and reports what is left as it stands. */
@@ -63,10 +75,17 @@ export interface Limiter<A extends boolean = boolean> {
   /**
    * Gives units back where they were taken, as long as that window, entry or debt is still there.
    *
+   * What was charged by this process alone (`decision.degraded`) is given back here.
+   *
    * @param units - default: all that was charged. All refunds of a decision together give back at most its cost.
+   * @throws StoreError if the store could not answer.
    */
   refund(decision: Decision, units?: number): Eventually<A, void>;
-  /** Makes the key as new. */
+  /**
+   * Makes the key as new.
+   *
+   * @throws StoreError if the store could not answer. What this process alone knows of the key is forgotten then too.
+   */
   reset(key: string): Eventually<A, void>;
   /** Frees the name; what the store holds stays. May be called twice. */
   close(): void;
@@ -94,19 +113,52 @@ export function createLimiter<A extends boolean = false>(options: LimiterOptions
   if (typeof options !== 'object' || options === null) {
     throw expected('ERR_SLUICE_OPTION', 'options', 'an object', options);
   }
-  refuseUnknown(options, ['name', 'policies', 'store', 'clock'], 'createLimiter', 'ERR_SLUICE_OPTION');
+  refuseUnknown(
+    options,
+    ['name', 'policies', 'store', 'clock', 'onStoreError', 'localShare'],
+    'createLimiter',
+    'ERR_SLUICE_OPTION',
+  );
   const { name: given = 'default' } = options;
   const name = parseName(given, 'name', 'ERR_SLUICE_OPTION');
   const policies = parsePolicies(options.policies);
   const clock = parseClock(options.clock);
+  const onStoreError = parseOnStoreError(options.onStoreError);
+  const localShare = parseLocalShare(options.localShare);
   const store = parseStore(options.store) as Store<A>;
   const names = namesOf(store, name);
-  const limiter = new StoreLimiter(name, policies, store, clock);
+  const limiter =
+    store.async && onStoreError !== 'throw'
+      ? createLadder(name, policies, store as Store<true>, clock, onStoreError, localShare)
+      : new StoreLimiter(name, policies, store, clock);
   names.add(name);
-  return limiter;
+  return limiter as Limiter<A>;
 }
 
-class StoreLimiter<A extends boolean> implements Limiter<A> {
+/** Returns a limiter on a store that may fail. */
+function createLadder(
+  name: string,
+  policies: readonly ParsedPolicy[],
+  store: Store<true>,
+  clock: Clock | undefined,
+  onStoreError: Exclude<OnStoreError, 'throw'>,
+  localShare: number,
+): Limiter<true> {
+  if (onStoreError !== 'local') {
+    const fallback = new Blind(policies, onStoreError === 'allow');
+    return new Ladder(new StoreLimiter(name, policies, store, clock), fallback);
+  }
+  const now = () => nowOf(clock);
+  const memory = new MemoryStore({ maxKeys: MOST_KEYS });
+  const local = new StoreLimiter(name, sharePolicies(policies, localShare), memory, clock, true);
+  const debts = new Debts(policies);
+  const table = new ChargingTable(store.open(name, policies), debts, now);
+  const limiter = new StoreLimiter(name, policies, store, clock, false, table);
+  return new Ladder(limiter, new Local(policies, local, localShare, table, debts, now));
+}
+
+class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
+  readonly degraded: boolean;
   readonly name: string;
   readonly policies: readonly ParsedPolicy[];
   readonly #clock: Clock | undefined;
@@ -117,7 +169,19 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
   readonly #plans = new Map<number, Plan>();
   #closed = false;
 
-  constructor(name: string, policies: readonly ParsedPolicy[], store: Store<A>, clock: Clock | undefined) {
+  /**
+   * @param degraded - whether it decides in place of the store that was asked for.
+   * @param table - stands between the limiter and its part of the store.
+   */
+  constructor(
+    name: string,
+    policies: readonly ParsedPolicy[],
+    store: Store<A>,
+    clock: Clock | undefined,
+    degraded = false,
+    table: Table<A> = store.open(name, policies),
+  ) {
+    this.degraded = degraded;
     this.name = name;
     this.policies = policies;
     this.#store = store;
@@ -127,7 +191,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
       policies,
       policies.map((policy) => policy.limit),
     );
-    this.#table = store.open(name, policies);
+    this.#table = table;
   }
 
   consume(key: string, options?: RequestOptions): Eventually<A, Decision> {
@@ -188,7 +252,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
     if (receipt?.limiter !== this) {
       throw expected('ERR_SLUICE_ARGUMENT', 'decision', 'a decision of this limiter', decision);
     }
-    const back = Math.min(wanted === undefined ? receipt.left : units(wanted, 'units'), receipt.left);
+    const back = Math.min(wanted === undefined ? receipt.left : parseUnits(wanted, 'units'), receipt.left);
     this.#check(receipt.key);
     if (back === 0) return undefined as Eventually<A, void>;
     receipt.take(back);
@@ -201,7 +265,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
   }
 
   #now(): number | undefined {
-    return this.#clock === undefined ? undefined : instant(this.#clock.now());
+    return nowOf(this.#clock);
   }
 
   #planFor(limit: number | Readonly<Record<string, number>>): Plan {
@@ -242,6 +306,10 @@ class StoreLimiter<A extends boolean> implements Limiter<A> {
   }
 }
 
+function nowOf(clock: Clock | undefined): number | undefined {
+  return clock === undefined ? undefined : instant(clock.now());
+}
+
 /** The cost that a request brings along; all it brings along is checked. */
 function costOf(options: RequestOptions): number {
   if (!isRecord(options)) throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object', options);
@@ -250,14 +318,7 @@ function costOf(options: RequestOptions): number {
       refuseUnknown(options, ['cost', 'limit'], 'a request', 'ERR_SLUICE_ARGUMENT');
     }
   }
-  return options.cost === undefined ? 1 : units(options.cost, 'cost');
-}
-
-function units(value: unknown, name: string): number {
-  if (!Number.isSafeInteger(value) || (value as number) < 0) {
-    throw expected('ERR_SLUICE_ARGUMENT', name, 'an integer from 0 to 2^53 - 1', value);
-  }
-  return (value as number) + 0;
+  return options.cost === undefined ? 1 : parseUnits(options.cost, 'cost');
 }
 
 function parseClock(clock: unknown): Clock | undefined {

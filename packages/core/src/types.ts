@@ -133,6 +133,8 @@ export interface Decision {
   readonly delayMs: number;
   /** The units asked for. */
   readonly cost: number;
+  /** Whether it was made without the store, which failed: see `onStoreError`. Numbers that nobody knows are `NaN`. */
+  readonly degraded: boolean;
   /** Every policy's own answer, in the order of the policies. */
   readonly policies: readonly PolicyDecision[];
 }
@@ -194,8 +196,18 @@ export interface Charge {
 /** `T` at once from a synchronous store, a promise of it from the others. */
 export type Eventually<A extends boolean, T> = A extends true ? Promise<T> : T;
 
+/** Who keeps requests from a store that does not serve. */
+export interface Gate {
+  /** Whether a request would go to the store now, rather than be refused at once. */
+  readonly admits: boolean;
+  /** Returns what `work` does. All that it sends goes together or not at all, where only one request may go. */
+  together<T>(work: () => T): T;
+}
+
 /** One limiter's part of a store. `now` is `undefined` where the store's own clock decides. */
 export interface Table<A extends boolean = boolean> {
+  /** Absent where every request goes to the store. */
+  readonly gate?: Gate | undefined;
   /** Judges, and charges if `charge` is true and every term admits. The answer may be reused by the next call. */
   decide(
     id: string,
@@ -204,6 +216,11 @@ export interface Table<A extends boolean = boolean> {
     charge: boolean,
     now: number | undefined,
   ): Eventually<A, Answer>;
+  /**
+   * Charges each policy by itself, up to its units and no more than what remains in it: what was used elsewhere while
+   * the store could not be asked. Returns how it stands after that, as `decide` does of a request that costs nothing.
+   */
+  charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Eventually<A, Answer>;
   /** Gives units back to what was charged, where that is still known. Never creates a key. */
   refund(
     id: string,

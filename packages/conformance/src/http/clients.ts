@@ -95,6 +95,7 @@ export function clients(start: Start): void {
     const app = await start({ limits: [limit] });
     expect(decisionIn(await send(app))).toEqual({
       allowed: true,
+      degraded: false,
       policy: 'default',
       limit: 2,
       remaining: 1,

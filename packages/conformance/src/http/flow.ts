@@ -146,7 +146,7 @@ export function severalLimiters(start: Start): void {
 export function accidents(start: Start): void {
   it('fails when the store does, says nothing of limits, and recovers with it', async () => {
     const store = new BrokenStore();
-    const app = await start({ limits: [{ limit: 2, window: '1h', store }] });
+    const app = await start({ limits: [{ limit: 2, window: '1h', store, onStoreError: 'throw' }] });
     for (let i = 1; i <= 3; i++) {
       const reply = await send(app);
       expect(reply.status).toBe(500);
@@ -158,6 +158,53 @@ export function accidents(start: Start): void {
     store.down = false;
     expect(await statuses(app, 3)).toEqual([200, 200, 429]);
     expect(app.errors).toHaveLength(3);
+  });
+
+  it('limits in this process while its store is down, and says nothing of a quota', async () => {
+    const store = new BrokenStore();
+    const app = await start({ limits: [{ limit: 2, window: '1h', headers: ['legacy', 'draft-8'], store }] });
+    const replies = [await send(app), await send(app), await send(app)];
+    expect(replies.map((reply) => reply.status)).toEqual([200, 200, 429]);
+    expect(replies.slice(0, 2).map(limitHeaders)).toEqual([{}, {}]);
+    expect(limitHeaders(replies[2])).toEqual({ 'retry-after': expect.stringMatching(/^[1-9]\d*$/) });
+    expect(replies[2].headers['cache-control']).toBe('no-store');
+    expect(JSON.parse(replies[2].text)).toMatchObject({ status: 429, title: 'Quota Exceeded' });
+    expect(app.errors).toEqual([]);
+
+    // Of the hour's two, both were used here: they are charged when the store is back.
+    store.down = false;
+    const back = await send(app);
+    expect(back.status).toBe(429);
+    expect(limitHeaders(back)).toMatchObject({ 'x-ratelimit-remaining': '0' });
+  });
+
+  it('admits everything while its store is down, if told so', async () => {
+    const store = new BrokenStore();
+    const app = await start({ limits: [{ limit: 2, window: '1h', store, onStoreError: 'allow' }] });
+    for (let i = 0; i < 5; i++) {
+      const reply = await send(app);
+      expect(reply.status).toBe(200);
+      expect(limitHeaders(reply)).toEqual({});
+    }
+    store.down = false;
+    expect(await statuses(app, 3)).toEqual([200, 200, 429]);
+  });
+
+  it('answers 503 while its store is down, if told so, and makes no promise of a time', async () => {
+    const store = new BrokenStore();
+    const app = await start({ limits: [{ limit: 2, window: '1h', store, onStoreError: 'deny' }] });
+    for (let i = 0; i < 5; i++) {
+      const reply = await send(app);
+      expect(reply.status).toBe(503);
+      expect(limitHeaders(reply)).toEqual({});
+      expect(reply.headers['cache-control']).toBe('no-store');
+      expect(reply.headers['content-type']).toMatch(/^application\/problem\+json/);
+      expect(JSON.parse(reply.text)).toMatchObject({ status: 503, title: 'Temporary Reduced Capacity' });
+    }
+    expect(app.handled()).toBe(0);
+    expect(app.errors).toEqual([]);
+    store.down = false;
+    expect(await statuses(app, 3)).toEqual([200, 200, 429]);
   });
 
   it('lives on when a client leaves while the store is asked', async () => {
@@ -220,8 +267,8 @@ export function onRedis(start: Start): void {
   it('shares a limit between two servers on one Redis', async () => {
     const limit: AnyOptions = { name: name(), limit: 20, window: '1h' };
     const apps = [
-      await start({ limits: [{ ...limit, store: new RedisStore({ client }) }] }),
-      await start({ limits: [{ ...limit, store: new RedisStore({ client }) }] }),
+      await start({ limits: [{ ...limit, store: new RedisStore({ client, timeout: '20s' }) }] }),
+      await start({ limits: [{ ...limit, store: new RedisStore({ client, timeout: '20s' }) }] }),
     ];
     expect(await together(apps, 50)).toEqual([...times(20, 200), ...times(30, 429)]);
     expect(apps[0].handled() + apps[1].handled()).toBe(20);
@@ -233,7 +280,7 @@ export function onRedis(start: Start): void {
   });
 
   it('admits five of ten requests that come in one packet', async () => {
-    const store = new RedisStore({ client });
+    const store = new RedisStore({ client, timeout: '20s' });
     const app = await start({ limits: [{ name: name(), limit: 5, window: '1h', store }] });
     expect(await pipeline(app, 10)).toEqual([...times(5, 200), ...times(5, 429)]);
   });
@@ -252,11 +299,12 @@ export function onRedis(start: Start): void {
     });
     nowhere.on('error', () => {});
     const store = new RedisStore({ client: nowhere });
-    const app = await start({ limits: [{ limit: 1, window: '1h', store }] });
+    const app = await start({ limits: [{ limit: 1, window: '1h', store, onStoreError: 'throw' }] });
     const reply = await send(app);
     expect(reply.status).toBe(500);
     expect(limitHeaders(reply)).toEqual({});
-    expect(app.errors).toEqual([expect.objectContaining({ name: 'StoreError', code: 'ERR_SLUICE_STORE' })]);
+    const code = 'ERR_SLUICE_STORE_CONNECTION';
+    expect(app.errors).toEqual([expect.objectContaining({ name: 'StoreError', code })]);
   });
 }
 

@@ -50,6 +50,7 @@ export class SlowStore implements Store<true> {
         await this.#door;
         return Array.from(table.decide(...args));
       },
+      charge: async (...args) => Array.from(table.charge(...args)),
       refund: async (...args) => table.refund(...args),
       reset: async (...args) => table.reset(...args),
       close: () => table.close(),
@@ -60,7 +61,7 @@ export class SlowStore implements Store<true> {
 /** A store that cannot be reached while it is `down`. */
 export class BrokenStore implements Store<true> {
   readonly async = true;
-  readonly error: StoreError = new StoreError('ERR_SLUICE_STORE', 'Redis did not answer: it is down.');
+  readonly error: StoreError = new StoreError('ERR_SLUICE_STORE_CONNECTION', 'It is down.', 'not-run');
   down = true;
   readonly #memory = new MemoryStore();
 
@@ -72,6 +73,7 @@ export class BrokenStore implements Store<true> {
     };
     return {
       decide: (...args) => guarded<Answer>(() => Array.from(table.decide(...args))),
+      charge: (...args) => guarded<Answer>(() => Array.from(table.charge(...args))),
       refund: (...args) => guarded(() => table.refund(...args)),
       reset: (...args) => guarded(() => table.reset(...args)),
       close: () => table.close(),

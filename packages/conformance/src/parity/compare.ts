@@ -10,7 +10,9 @@ import {
   type Decision,
   type Limiter,
   manualClock,
+  type Plan,
   type Store,
+  type Table,
 } from '@sluice/core';
 import type { Step, Trace } from './trace.js';
 
@@ -28,6 +30,7 @@ export interface Tally {
   allowed: number;
   denied: number;
   refunds: number;
+  charges: number;
 }
 
 /** Runs the trace on both stores, under a limiter name that neither has used. */
@@ -36,17 +39,19 @@ export async function compare(
   memory: Store<false>,
   redis: Store<true>,
   name: string,
-  tally: Tally = { steps: 0, allowed: 0, denied: 0, refunds: 0 },
+  tally: Tally = { steps: 0, allowed: 0, denied: 0, refunds: 0, charges: 0 },
 ): Promise<Difference | undefined> {
   const clock = manualClock();
-  const ours = createLimiter({ name, policies: trace.policies, store: memory, clock });
-  const theirs = createLimiter({ name, policies: trace.policies, store: redis, clock });
+  const [ourTap, theirTap] = [new Tap(memory), new Tap(redis)];
+  const options = { name, policies: trace.policies, clock, onStoreError: 'throw' } as const;
+  const ours = createLimiter({ ...options, store: ourTap });
+  const theirs = createLimiter({ ...options, store: theirTap });
   const decisions = new Map<number, { ours: Decision; theirs: Decision }>();
   for (const step of trace.steps) {
     clock.set(step.at);
     const of = decisions.get(step.of ?? -1);
-    const left = await outcome(() => act(ours, step, of?.ours));
-    const right = await outcome(() => act(theirs, step, of?.theirs));
+    const left = await outcome(() => act(ours, ourTap, step, of?.ours));
+    const right = await outcome(() => act(theirs, theirTap, step, of?.theirs));
     const field = firstDifference(left, right);
     if (field !== undefined) {
       return { step, field, memory: valueAt(left, field), redis: valueAt(right, field) };
@@ -54,6 +59,7 @@ export async function compare(
     if (isDecision(left) && isDecision(right)) decisions.set(step.id, { ours: left, theirs: right });
     tally.steps += 1;
     if (step.do === 'refund') tally.refunds += 1;
+    else if (step.do === 'charge') tally.charges += 1;
     else if (isDecision(left)) tally[left.allowed ? 'allowed' : 'denied'] += 1;
   }
   ours.close();
@@ -61,8 +67,54 @@ export async function compare(
   return undefined;
 }
 
-function act(limiter: Limiter, step: Step, of: Decision | undefined): unknown {
+/** How many numbers of an answer belong to one policy. */
+const WIDTH = 5;
+
+/** A store that lets its last limiter's table be reached: limiters charge it by themselves only after an outage. */
+class Tap<A extends boolean> implements Store<A> {
+  readonly async: A;
+  table: Table<A> | undefined;
+  /** What the last request was judged by. */
+  plan: Plan | undefined;
+  readonly #store: Store<A>;
+
+  constructor(store: Store<A>) {
+    this.async = store.async;
+    this.#store = store;
+  }
+
+  open(...args: Parameters<Store<A>['open']>): Table<A> {
+    const table = this.#store.open(...args);
+    this.table = table;
+    return {
+      decide: (...args) => {
+        this.plan = args[2];
+        return table.decide(...args);
+      },
+      charge: (...args) => table.charge(...args),
+      refund: (...args) => table.refund(...args),
+      reset: (...args) => table.reset(...args),
+      close: () => table.close(),
+    };
+  }
+}
+
+/** Charges each policy with units of its own, and returns what the store says of that. */
+async function charge(limiter: Limiter, tap: Tap<boolean>, step: Step): Promise<unknown> {
+  const { key, units = 0, limit } = step;
+  tap.plan = undefined;
+  await limiter.peek(key, limit === undefined ? {} : { limit: limitOf(limiter, limit) });
+  const plan = tap.plan as Plan | undefined;
+  if (plan === undefined) return 'no limit';
+  const each = plan.terms.map((_, i) => units * (i + 1));
+  const answer = await tap.table?.charge(key, each, plan, step.at);
+  // A row in memory is longer.
+  return Array.from(answer ?? []).slice(0, WIDTH * each.length);
+}
+
+function act(limiter: Limiter, tap: Tap<boolean>, step: Step, of: Decision | undefined): unknown {
   const { cost = 1, limit } = step;
+  if (step.do === 'charge') return charge(limiter, tap, step);
   if (step.do === 'reset') return limiter.reset(step.key);
   if (step.do === 'refund') return of === undefined ? undefined : limiter.refund(of, step.units);
   return limiter[step.do](
@@ -87,7 +139,7 @@ async function outcome(action: () => unknown): Promise<unknown> {
 }
 
 function isDecision(value: unknown): value is Decision {
-  return isObject(value);
+  return isObject(value) && !Array.isArray(value);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -13,13 +13,14 @@ export interface Step {
   readonly id: number;
   /** The clock, which may step back. */
   readonly at: number;
-  readonly do: 'consume' | 'peek' | 'refund' | 'reset';
+  readonly do: 'consume' | 'peek' | 'refund' | 'reset' | 'charge';
   readonly key: string;
   readonly cost?: number;
   /** By policy name. */
   readonly limit?: Readonly<Record<string, number>>;
   /** Of a refund: the id of the step that it is of, and how much of it; all if undefined. */
   readonly of?: number;
+  /** Of a charge: the first policy's units, of which the others get multiples. */
   readonly units?: number;
 }
 
@@ -120,7 +121,10 @@ function stepsFrom(random: Random, policies: readonly Policy[], length: number):
       return random.chance(0.5) ? step : { ...step, units: random.whole(0, 3) };
     }
     const cost = random.pick([1, 1, 1, 0, random.whole(1, 5), random.whole(0, Math.min(most, MOST))]);
-    const step = { id, at, do: lot > 0.75 ? 'peek' : 'consume', key, cost } as const;
+    const step: Step =
+      lot > 0.83
+        ? { id, at, do: 'charge', key, units: Math.min(cost, 2 ** 50) }
+        : { id, at, do: lot > 0.75 ? 'peek' : 'consume', key, cost };
     if (!random.chance(0.15)) return step;
     const { name, algorithm = 'sliding-window-counter' } = random.pick(policies);
     return { ...step, limit: { [name as string]: limitFrom(random, algorithm) } };

@@ -22,7 +22,7 @@ import {
   secondsOf,
 } from './headers.js';
 import { type LooseOptions, limiterOf, type RateLimitOptions } from './options.js';
-import { PROBLEM_TYPE, problemBody } from './problem.js';
+import { PROBLEM_TYPE, problemBody, UNAVAILABLE_BODY } from './problem.js';
 
 /** How to read a framework's request. */
 export interface Host<Req> {
@@ -53,7 +53,10 @@ export interface Guard<Req, Handler = unknown> {
   readonly limiter: Limiter;
   /** The user's own answer to a denied request, if there is one. */
   readonly handler: Handler | undefined;
-  /** @throws whatever the user's functions throw, if it is an error, and StoreError; nothing is charged then. */
+  /**
+   * @throws whatever the user's functions throw, if it is an error; nothing is charged then.
+   * @throws StoreError if the store failed and the limiter's `onStoreError` is `'throw'`.
+   */
   check(request: Req): Awaitable<Verdict>;
 }
 
@@ -168,12 +171,17 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
 
   #verdictOf(decision: Decision, trail: Trail): Verdict {
     const names = distinctNames(this.#names, trail.items);
-    const headers = this.#formats.length === 0 ? [] : this.#tell(decision, names, trail);
+    // What was decided without the store is no quota that a client could count on.
+    const silent = this.#formats.length === 0 || decision.degraded;
+    const headers = silent ? [] : this.#tell(decision, names, trail);
     if (decision.allowed) return { decision, headers };
 
     headers.push(['Cache-Control', 'no-store']);
     if (this.handler === undefined) headers.push(['Content-Type', PROBLEM_TYPE]);
     const { retryAfterMs } = decision;
+    if (Number.isNaN(retryAfterMs)) {
+      return { decision, headers, denial: { status: 503, body: UNAVAILABLE_BODY } };
+    }
     if (retryAfterMs !== Infinity)
       headers.push(['Retry-After', String(Math.max(1, secondsOf(retryAfterMs)))]);
     const violated = names.filter((_, i) => !decision.policies[i].allowed);

@@ -77,6 +77,7 @@ function tell(
     policy: binding.name,
     delayMs: 0,
     cost: 1,
+    degraded: false,
     policies,
   };
   const limiter = { name: 'default', policies, consume: () => decision };

@@ -6,6 +6,7 @@
 
 import { refuseUnknown } from '../check.js';
 import { ArgumentError, expected } from '../errors.js';
+import type { OnStoreError } from '../ladder.js';
 import { createLimiter, type Limiter } from '../limiter.js';
 import { POLICY_OPTIONS, parseLimit } from '../policy.js';
 import type { Policy, Store } from '../types.js';
@@ -43,6 +44,8 @@ export interface ReadyLimiter<Req> {
   readonly policies?: never;
   readonly name?: never;
   readonly store?: never;
+  readonly onStoreError?: never;
+  readonly localShare?: never;
 }
 
 /** What does not depend on where the policy comes from. */
@@ -51,6 +54,13 @@ export interface CommonOptions<Req, Handler> {
   readonly name?: string;
   /** Where state lives. Default: a `MemoryStore` of its own. */
   readonly store?: Store;
+  /**
+   * What to do while the store fails: decide in this process (`'local'`, the default), `'allow'` or `'deny'` (with a
+   * 503) all requests, or `'throw'` the error to the framework.
+   */
+  readonly onStoreError?: OnStoreError;
+  /** The part of every limit that `'local'` admits: above 0, at most 1. Default 1. */
+  readonly localShare?: number;
   /** Who is asking. A function that returns `undefined` or `null` means: take the address, which is the default. */
   readonly key?: (request: Req) => Awaitable<string | null | undefined>;
   /** The units a request takes. Default 1. */
@@ -74,14 +84,14 @@ export type LooseOptions<Req, Handler> = CommonOptions<Req, Handler> & {
   readonly limiter?: Limiter;
 };
 
-const COMMON = ['name', 'store', 'key', 'cost', 'skip', 'headers', 'handler'];
+/** What a limiter that exists already has chosen for itself. */
+const CHOSEN = ['name', 'store', 'onStoreError', 'localShare'];
+
+const COMMON = [...CHOSEN, 'key', 'cost', 'skip', 'headers', 'handler'];
 const KNOWN = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
 
 /** Options that say what the policy is; a route's own choice of one of these kinds replaces the other kinds. */
 const KINDS: readonly (readonly string[])[] = [POLICY_OPTIONS, ['policies'], ['limiter']];
-
-/** What a limiter that exists already has chosen for itself. */
-const CHOSEN = ['name', 'store'];
 
 /**
  * Returns the limiter that the options describe.
@@ -92,13 +102,13 @@ export function limiterOf<Req, Handler>(options: LooseOptions<Req, Handler>): Li
   if (typeof options !== 'object' || options === null) throw expected(CODE, 'options', 'an object', options);
   refuseUnknown(options, KNOWN, 'rateLimit', CODE);
   checkFunctions(options);
-  const { limit, limiter, policies, name, store } = options;
+  const { limit, limiter, policies } = options;
   const own = POLICY_OPTIONS.filter((option) => option !== 'limit' && given(options, option));
   if (limiter !== undefined || policies !== undefined) {
     const place = limiter === undefined ? 'policies' : 'limiter';
     if (limit !== undefined && typeof limit !== 'function') own.push('limit');
     if (limiter !== undefined)
-      own.push(...['policies', 'name', 'store'].filter((option) => given(options, option)));
+      own.push(...['policies', ...CHOSEN].filter((option) => given(options, option)));
     if (own.length > 0) {
       throw new ArgumentError(CODE, `Expected \`${own[0]}\` to be part of \`${place}\`, got it beside it.`);
     }
@@ -107,9 +117,9 @@ export function limiterOf<Req, Handler>(options: LooseOptions<Req, Handler>): Li
     if (typeof limiter?.consume !== 'function') throw expected(CODE, 'limiter', 'a limiter', limiter);
     return limiter;
   }
+  const chosen = CHOSEN.filter((option) => given(options, option));
   return createLimiter({
-    ...(name === undefined ? {} : { name }),
-    ...(store === undefined ? {} : { store }),
+    ...Object.fromEntries(chosen.map((option) => [option, optionOf(options, option)])),
     policies: policies ?? [lonePolicy(options)],
   } as Parameters<typeof createLimiter>[0]);
 }

@@ -1,5 +1,5 @@
 /**
- * What a denied client reads: a problem document (RFC 9457) of the type that
+ * What a denied client reads: a problem document (RFC 9457) of a type that
  * draft-ietf-httpapi-ratelimit-headers registers.
  *
  * @module
@@ -9,6 +9,14 @@ import { secondsOf } from './headers.js';
 
 /** The media type of the body. */
 export const PROBLEM_TYPE = 'application/problem+json';
+
+/** The body of a 503: nobody knows whether the client is over its limit, nor when that will be known. */
+export const UNAVAILABLE_BODY: string = JSON.stringify({
+  type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+  title: 'Temporary Reduced Capacity',
+  status: 503,
+  detail: 'This request cannot be checked against its limit at the moment.',
+});
 
 /**
  * Returns the body of a 429.

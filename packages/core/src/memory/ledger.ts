@@ -12,6 +12,7 @@ import {
   DELAY,
   NEXT,
   NOTHING,
+  REMAINING,
   RESET,
   RETRY,
   type Row,
@@ -107,6 +108,21 @@ export class Ledger {
     }
     if (slot > 0 && this.writes) this.write(slot, plan);
     return admitted;
+  }
+
+  /**
+   * Judges a charge of each policy by itself, up to its units and no more than what remains, and stores it as
+   * {@link judge} does.
+   */
+  judgeCharge(slot: number, units: readonly number[], plan: Plan, now: number): void {
+    this.writes = false;
+    for (let i = 0; i < plan.terms.length; i++) {
+      const room = this.#decide(slot, plan, i, 0, now)[REMAINING];
+      const out = this.#decide(slot, plan, i, Math.min(units[i], room), now);
+      out[DELAY] = 0;
+      if (out[WRITES] !== NOTHING) this.writes = true;
+    }
+    if (slot > 0 && this.writes) this.write(slot, plan);
   }
 
   /** Gives a slot that was free to a key. */

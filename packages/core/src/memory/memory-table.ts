@@ -57,6 +57,16 @@ export class MemoryTable implements Table<false> {
     return this.#ledger.answer(plan);
   }
 
+  charge(id: string, units: readonly number[], plan: Plan, given: number | undefined): Answer {
+    const now = given ?? Date.now();
+    const key = shorten(id);
+    const slot = this.#index.get(key);
+    this.#ledger.judgeCharge(slot, units, plan, now);
+    if (slot === 0) this.#begin(key, true, plan, now);
+    else if (this.#ledger.writes) this.#slots.admitted(slot);
+    return this.#ledger.answer(plan);
+  }
+
   refund(id: string, units: number, plan: Plan, charges: readonly Charge[], given: number | undefined): void {
     const slot = this.#index.get(shorten(id));
     if (slot > 0 && this.#ledger.refund(slot, units, plan, charges, given ?? Date.now())) this.#drop(slot);

@@ -1,10 +1,11 @@
 -- One decision over any number of policies: all or nothing, in one step.
 --
--- KEYS: one per policy. ARGV: what to do (consume, peek, refund, reset); the numbers, packed as 64-bit integers; then
+-- KEYS: one per policy. ARGV: what to do (consume, peek, charge, refund, reset); the numbers, packed as 64-bit integers; then
 --   for each key the name of its algorithm.
 -- The numbers: the cost; the caller's now and 1, or 0 for the server's clock; for each key how many numbers follow,
---   those of its policy, and before them for a refund the instant and the level of the charge.
--- Reply of consume and peek: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
+--   those of its policy, and before them for a charge the units, for a refund the instant and the level of what was
+--   charged. A charge is not all or nothing: each key is charged by itself, no more than what remains.
+-- Reply of consume, peek and charge: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
 --   the queue or, where another key denies, the wait that comes of being counted all the same; text from 1e15 on.
 --
 -- The only Lua here and in log.lua that calls Redis. Nothing is written before every number has been checked. Numbers
@@ -48,6 +49,11 @@ local function judge(i, position, admitted, now)
     writes = outcome[3] > 0 and not open and ALWAYS or NOTHING
     if outcome[3] == 0 then redis.call('DEL', key) end
     judge(i + 1, to + 1, admitted, now)
+  elseif ARGV[1] == 'charge' then
+    cost = math.min(numbers[from], decide(state, now, 0, unpack(numbers, from + 1, to))[1])
+    outcome, writes, next = decide(state, now, cost, unpack(numbers, from + 1, to))
+    outcome[5] = 0
+    admitted, rest = judge(i + 1, to + 1, admitted, now)
   else
     outcome, writes, next = decide(state, now, cost, unpack(numbers, from, to))
     admitted, rest = judge(i + 1, to + 1, admitted and outcome[2] == 0, now)

@@ -6,3 +6,4 @@
 
 export type { RedisClient } from './client.js';
 export { RedisStore, type RedisStoreOptions } from './redis-store.js';
+export type { StoreStateEvent } from './script-runner.js';

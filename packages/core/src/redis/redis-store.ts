@@ -5,10 +5,17 @@
  */
 
 import { refuseUnknown } from '../check.js';
+import { parseDuration } from '../duration.js';
 import { expected } from '../errors.js';
-import type { ParsedPolicy, Store, Table } from '../types.js';
-import type { RedisClient } from './client.js';
+import type { Duration, ParsedPolicy, Store, Table } from '../types.js';
+import { parseClient, type RedisClient, warnOfResending } from './client.js';
 import { RedisTable } from './redis-table.js';
+import { ScriptRunner, type StoreStateEvent } from './script-runner.js';
+
+const CODE = 'ERR_SLUICE_OPTION';
+
+/** Timers cannot be set for longer. */
+const LONGEST_TIMEOUT = 2 ** 31 - 2;
 
 /** What a {@link RedisStore} is made of. */
 export interface RedisStoreOptions {
@@ -16,47 +23,58 @@ export interface RedisStoreOptions {
   readonly client: RedisClient;
   /** What every key begins with, before a colon. Default `'rl'`. */
   readonly prefix?: string;
+  /** The time that Redis has for a decision. Default `'250ms'`. */
+  readonly timeout?: Duration;
+  /**
+   * Called once when the store stops asking Redis, as it failed three times in a row (`state` is `'open'`, `error` the
+   * last failure), and once when Redis serves again (`'closed'`).
+   */
+  readonly onStateChange?: (event: StoreStateEvent) => void;
 }
 
 /**
  * Keeps state in Redis 7 or later, or Valkey: one script and one round trip per decision, by the server's clock.
  *
+ * A decision that takes longer than `timeout` rejects. After three failures in a row, Redis is asked again only every
+ * half second, by a single request, until it answers; the others reject at once. What a limiter does then, its option
+ * `onStoreError` says.
+ *
  * @example
  * import { createLimiter } from '@sluice/core';
  * import { RedisStore } from '@sluice/core/redis';
  * import { Redis } from 'ioredis';
- * const store = new RedisStore({ client: new Redis() });
+ * const client = new Redis({ autoResendUnfulfilledCommands: false });
+ * const store = new RedisStore({ client, timeout: '100ms' });
  * const limiter = createLimiter({ name: 'api', policies: [{ limit: 100, window: '1m' }], store });
  * const decision = await limiter.consume('user:42');
  */
 export class RedisStore implements Store<true> {
   readonly async = true;
-  readonly #client: RedisClient;
   readonly #prefix: string;
+  readonly #runner: ScriptRunner;
 
-  /** @throws ArgumentError if the client or the prefix is none. Redis itself may be unreachable: nothing is sent yet. */
+  /** @throws ArgumentError if an option is wrong. Redis itself may be unreachable: nothing is sent yet. */
   constructor(options: RedisStoreOptions) {
     if (typeof options !== 'object' || options === null) {
-      throw expected('ERR_SLUICE_OPTION', 'options', 'an object with a client', options);
+      throw expected(CODE, 'options', 'an object with a client', options);
     }
-    refuseUnknown(options, ['client', 'prefix'], 'RedisStore', 'ERR_SLUICE_OPTION');
-    const { client, prefix = 'rl' } = options;
-    if (typeof client?.evalsha !== 'function' || typeof client.eval !== 'function') {
-      throw expected('ERR_SLUICE_OPTION', 'client', 'an ioredis client (with evalsha and eval)', client);
-    }
+    refuseUnknown(options, ['client', 'prefix', 'timeout', 'onStateChange'], 'RedisStore', CODE);
+    const { prefix = 'rl', timeout = 250, onStateChange } = options;
+    const client = parseClient(options.client);
     if (typeof prefix !== 'string' || !/^[ -z|~]{1,64}$/.test(prefix)) {
-      throw expected(
-        'ERR_SLUICE_OPTION',
-        'prefix',
-        'up to 64 printable ASCII characters without braces',
-        prefix,
-      );
+      throw expected(CODE, 'prefix', 'up to 64 printable ASCII characters without braces', prefix);
     }
-    this.#client = client;
+    const timeoutMs = parseDuration(timeout, 'timeout', CODE);
+    if (timeoutMs > LONGEST_TIMEOUT) throw expected(CODE, 'timeout', 'at most 24 days', timeout);
+    if (onStateChange !== undefined && typeof onStateChange !== 'function') {
+      throw expected(CODE, 'onStateChange', 'a function', onStateChange);
+    }
+    warnOfResending(client);
     this.#prefix = prefix;
+    this.#runner = new ScriptRunner(client, timeoutMs, onStateChange);
   }
 
   open(name: string, policies: readonly ParsedPolicy[]): Table<true> {
-    return new RedisTable(this.#client, this.#prefix, name, policies);
+    return new RedisTable(this.#runner, this.#prefix, name, policies);
   }
 }

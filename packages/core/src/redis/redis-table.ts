@@ -9,67 +9,81 @@ import {
   ANSWER_WIDTH,
   type Answer,
   type Charge,
+  type Gate,
   type ParsedPolicy,
   type Plan,
   type Table,
 } from '../types.js';
-import type { RedisClient } from './client.js';
 import { suffixesOf, tagOf } from './key.js';
-import { script, sha1 } from './scripts.generated.js';
+import type { ScriptRunner } from './script-runner.js';
 
 export class RedisTable implements Table<true> {
-  readonly #client: RedisClient;
+  readonly #runner: ScriptRunner;
   readonly #prefix: string;
   readonly #suffixes: readonly string[];
 
-  constructor(client: RedisClient, prefix: string, name: string, policies: readonly ParsedPolicy[]) {
-    this.#client = client;
+  constructor(runner: ScriptRunner, prefix: string, name: string, policies: readonly ParsedPolicy[]) {
+    this.#runner = runner;
     this.#prefix = `${prefix}:{`;
     this.#suffixes = suffixesOf(name, policies);
   }
 
-  async decide(
-    id: string,
-    cost: number,
-    plan: Plan,
-    charge: boolean,
-    now: number | undefined,
-  ): Promise<Answer> {
-    const operation = charge ? 'consume' : 'peek';
-    return readReply(await this.#run(id, plan, operation, this.#numbers(cost, plan, [], now)), plan);
+  get gate(): Gate {
+    return this.#runner;
   }
 
-  async refund(
+  decide(id: string, cost: number, plan: Plan, charge: boolean, now: number | undefined): Promise<Answer> {
+    const operation = charge ? 'consume' : 'peek';
+    return this.#run(id, plan, operation, this.#numbers(cost, plan, [], now), (reply) =>
+      readReply(reply, plan),
+    );
+  }
+
+  charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {
+    const each = units.map((count) => [count]);
+    return this.#run(id, plan, 'charge', this.#numbers(0, plan, each, now), (reply) =>
+      readReply(reply, plan),
+    );
+  }
+
+  refund(
     id: string,
     units: number,
     plan: Plan,
     charges: readonly Charge[],
     now: number | undefined,
   ): Promise<void> {
-    await this.#run(id, plan, 'refund', this.#numbers(units, plan, charges, now));
+    const each = charges.map(({ at, level }) => [at, level]);
+    return this.#run(id, plan, 'refund', this.#numbers(units, plan, each, now), () => {});
   }
 
-  async reset(id: string): Promise<void> {
+  reset(id: string): Promise<void> {
     const tag = this.#prefix + tagOf(id);
     const keys = this.#suffixes.map((suffix) => tag + suffix);
-    await this.#send(keys, ['reset']);
+    return this.#runner.run(keys, ['reset'], () => {});
   }
 
   /** Nothing to let go of: the client is the caller's. */
   close(): void {}
 
-  #run(id: string, plan: Plan, operation: string, numbers: Buffer): Promise<unknown> {
+  #run<T>(
+    id: string,
+    plan: Plan,
+    operation: string,
+    numbers: Buffer,
+    read: (reply: unknown) => T,
+  ): Promise<T> {
     const tag = this.#prefix + tagOf(id);
     const keys = plan.places.map((place) => tag + this.#suffixes[place]);
-    return this.#send(keys, [operation, numbers, ...plan.terms.map((term) => term.algorithm)]);
+    return this.#runner.run(keys, [operation, numbers, ...plan.terms.map((term) => term.algorithm)], read);
   }
 
-  /** The numbers as envelope.lua takes them. */
-  #numbers(cost: number, plan: Plan, charges: readonly Charge[], now: number | undefined): Buffer {
+  /** The numbers as envelope.lua takes them: for each term those of `each`, if there are any, and its own. */
+  #numbers(cost: number, plan: Plan, each: readonly (readonly number[])[], now: number | undefined): Buffer {
     const numbers = [cost, now === undefined ? 0 : now + 1];
     plan.terms.forEach((term, i) => {
-      const charge = charges.length === 0 ? [] : [charges[i].at, charges[i].level];
-      numbers.push(charge.length + term.numbers.length, ...charge, ...term.numbers);
+      const own = each.length === 0 ? [] : each[i];
+      numbers.push(own.length + term.numbers.length, ...own, ...term.numbers);
     });
     const packed = Buffer.allocUnsafe(8 * numbers.length);
     for (let i = 0; i < numbers.length; i++) {
@@ -78,41 +92,23 @@ export class RedisTable implements Table<true> {
     }
     return packed;
   }
-
-  /** Sends the script by its name, and in full only to a server that says that it does not know it. */
-  async #send(keys: string[], args: (string | Buffer)[]): Promise<unknown> {
-    try {
-      return await this.#client.evalsha(sha1, keys.length, ...keys, ...args);
-    } catch (error) {
-      if (!isNoScript(error)) throw storeError(error);
-    }
-    try {
-      return await this.#client.eval(script, keys.length, ...keys, ...args);
-    } catch (error) {
-      throw storeError(error);
-    }
-  }
-}
-
-function isNoScript(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('NOSCRIPT');
-}
-
-function storeError(error: unknown): StoreError {
-  const what = error instanceof Error ? error.message : String(error);
-  return new StoreError('ERR_SLUICE_STORE', `Redis did not answer: ${what}`, error);
 }
 
 function readReply(reply: unknown, plan: Plan): Answer {
   if (!Array.isArray(reply) || reply.length !== plan.terms.length * ANSWER_WIDTH) throw replyError(reply);
-  for (let i = 0; i < reply.length; i++) {
+  return reply.map((number) => {
     // Only what is too big for clients to read exactly comes as text.
-    if (typeof reply[i] === 'string' && /^\d{16}$/.test(reply[i])) reply[i] = Number(reply[i]);
-    if (!Number.isSafeInteger(reply[i])) throw replyError(reply);
-  }
-  return reply;
+    const read = typeof number === 'string' && /^\d{16}$/.test(number) ? Number(number) : number;
+    if (!Number.isSafeInteger(read)) throw replyError(reply);
+    return read;
+  });
 }
 
 function replyError(reply: unknown): StoreError {
-  return new StoreError('ERR_SLUICE_STORE_REPLY', 'Redis gave a reply that is not a decision.', reply);
+  return new StoreError(
+    'ERR_SLUICE_STORE_REPLY',
+    'Redis gave a reply that is not a decision, and may have charged the request.',
+    'unknown',
+    reply,
+  );
 }

@@ -1,0 +1,467 @@
+import {
+  createLimiter,
+  type Decision,
+  type Gate,
+  type LimiterOptions,
+  MemoryStore,
+  manualClock,
+  type ParsedPolicy,
+  type Policy,
+  type Store,
+  StoreError,
+  type Table,
+} from './index.js';
+
+const away = (outcome: 'not-run' | 'unknown' = 'not-run') =>
+  new StoreError('ERR_SLUICE_STORE_CONNECTION', 'It is away.', outcome);
+
+/** Memory that can go away, and notes what it was asked and what it ran. */
+class FlakyStore implements Store<true> {
+  readonly async = true;
+  /** Present while it is away. */
+  failure: Error | undefined;
+  /** Fails charges alone. */
+  chargeFailure: Error | undefined;
+  /** What it was asked, in order. */
+  readonly asked: string[] = [];
+  readonly charges: [id: string, units: readonly number[]][] = [];
+  gate: Gate | undefined;
+  readonly #memory = new MemoryStore();
+
+  open(name: string, policies: readonly ParsedPolicy[]): Table<true> {
+    const table = this.#memory.open(name, policies);
+    const ask = async <T>(what: string, failure: Error | undefined, work: () => T): Promise<T> => {
+      this.asked.push(what);
+      if (failure !== undefined) throw failure;
+      return work();
+    };
+    const store = this;
+    return {
+      get gate() {
+        return store.gate;
+      },
+      decide: (...args) => ask(`decide ${args[0]}`, this.failure, () => Array.from(table.decide(...args))),
+      charge: (...args) =>
+        ask(`charge ${args[0]}`, this.failure ?? this.chargeFailure, () => {
+          this.charges.push([args[0], args[1]]);
+          return Array.from(table.charge(...args));
+        }),
+      refund: (...args) => ask(`refund ${args[0]}`, this.failure, () => table.refund(...args)),
+      reset: (...args) => ask(`reset ${args[0]}`, this.failure, () => table.reset(...args)),
+      close: () => table.close(),
+    };
+  }
+}
+
+/** Three per second, from the beginning of one. */
+const three: Policy = { algorithm: 'fixed-window', limit: 3, window: '1s' };
+
+function open(options: Partial<LimiterOptions<true>> = {}) {
+  const store = new FlakyStore();
+  const clock = manualClock(0);
+  const limiter = createLimiter({ policies: [three], store, clock, ...options });
+  const times = async (count: number, key = 'k') => {
+    const decisions: Decision[] = [];
+    for (let i = 0; i < count; i++) decisions.push(await limiter.consume(key));
+    return decisions;
+  };
+  return { store, clock, limiter, times };
+}
+
+const allowed = (decisions: readonly Decision[]) => decisions.filter((decision) => decision.allowed).length;
+
+/** Lets a sweep come to its end. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('A limiter whose store fails', () => {
+  it('by default decides in memory, says so, and with the numbers of that memory', async () => {
+    const { store, limiter, times } = open();
+    expect(await limiter.consume('k')).toMatchObject({ degraded: false, remaining: 2 });
+    store.failure = away();
+    const decisions = await times(4);
+    expect(decisions.map(({ remaining }) => remaining)).toEqual([2, 1, 0, 0]);
+    expect(allowed(decisions)).toBe(3);
+    expect(decisions[3]).toMatchObject({ allowed: false, degraded: true, retryAfterMs: 1000, resetMs: 1000 });
+    expect(await limiter.peek('other')).toMatchObject({ allowed: true, degraded: true, remaining: 3 });
+  });
+
+  it("told 'allow' admits everything, and makes up no number", async () => {
+    const { store, limiter, times } = open({ onStoreError: 'allow' });
+    store.failure = away();
+    const decisions = await times(10);
+    expect(allowed(decisions)).toBe(10);
+    const numbers = { limit: 3, remaining: NaN, retryAfterMs: 0, resetMs: NaN };
+    expect(decisions[9]).toEqual({
+      ...{ allowed: true, degraded: true, policy: 'default', delayMs: 0, cost: 1 },
+      ...numbers,
+      policies: [{ name: 'default', windowMs: 1000, allowed: true, ...numbers }],
+    });
+    expect(await limiter.peek('k', { cost: 7 })).toMatchObject({ allowed: true, cost: 7 });
+    store.failure = undefined;
+    expect(await limiter.consume('k')).toMatchObject({ degraded: false, remaining: 2 });
+  });
+
+  it("told 'deny' refuses everything, and makes up no number", async () => {
+    const { store, limiter, times } = open({ onStoreError: 'deny' });
+    store.failure = away();
+    const [decision, ...rest] = await times(3);
+    expect(allowed(rest)).toBe(0);
+    const numbers = { limit: 3, remaining: NaN, retryAfterMs: NaN, resetMs: NaN };
+    expect(decision).toEqual({
+      ...{ allowed: false, degraded: true, policy: 'default', delayMs: 0, cost: 1 },
+      ...numbers,
+      policies: [{ name: 'default', windowMs: 1000, allowed: false, ...numbers }],
+    });
+    expect(await limiter.peek('k')).toMatchObject({ allowed: false, degraded: true });
+    store.failure = undefined;
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true, degraded: false, remaining: 2 });
+  });
+
+  it("told 'throw' rejects with what the store failed with", async () => {
+    const { store, limiter } = open({ onStoreError: 'throw' });
+    store.failure = away();
+    for (const call of [limiter.consume('k'), limiter.peek('k'), limiter.reset('k')]) {
+      await expect(call).rejects.toBe(store.failure);
+    }
+  });
+
+  it('lets policies without a limit be, and lets the first of the others speak', async () => {
+    const policies = [{ name: 'free', limit: Infinity, window: '1s' } as const, { ...three, name: 'three' }];
+    for (const onStoreError of ['allow', 'deny'] as const) {
+      const { store, limiter } = open({ policies, onStoreError });
+      store.failure = away();
+      const decision = await limiter.consume('k');
+      expect(decision).toMatchObject({ policy: 'three', limit: 3, remaining: NaN, resetMs: NaN });
+      expect(decision.policies[0]).toMatchObject({ allowed: true, limit: Infinity, remaining: Infinity });
+      expect(await limiter.consume('k', { limit: { three: Infinity } })).toMatchObject({
+        allowed: true,
+        degraded: false,
+      });
+    }
+  });
+
+  it('refuses wrong arguments as ever, and is closed when it is closed', async () => {
+    for (const onStoreError of ['local', 'allow', 'deny'] as const) {
+      const { store, limiter } = open({ onStoreError });
+      store.failure = away();
+      const wrong = [
+        limiter.consume(5 as never),
+        limiter.consume('k', { cost: -1 }),
+        limiter.consume('k', { limit: {} as never }),
+        limiter.consume('k', { coast: 1 } as never),
+        limiter.consume('k', 7 as never),
+        limiter.reset(5 as never),
+        limiter.refund({} as never),
+        limiter.refund(await limiter.consume('k'), -1),
+      ];
+      for (const call of wrong) await expect(call).rejects.toMatchObject({ code: 'ERR_SLUICE_ARGUMENT' });
+      limiter.close();
+      limiter.close();
+      for (const call of [limiter.consume('k'), limiter.peek('k'), limiter.reset('k')]) {
+        await expect(call).rejects.toMatchObject({ code: 'ERR_SLUICE_CLOSED' });
+      }
+    }
+  });
+
+  it('takes no other error for the store’s: a mistake in a store is not hidden', async () => {
+    const { store, limiter } = open();
+    store.failure = new TypeError('x is not a function');
+    await expect(limiter.consume('k')).rejects.toBe(store.failure);
+  });
+
+  it('knows a StoreError of another copy of the package by its code', async () => {
+    const { store, limiter } = open();
+    store.failure = Object.assign(new Error('away'), { code: 'ERR_SLUICE_STORE_OPEN', outcome: 'not-run' });
+    expect(await limiter.consume('k')).toMatchObject({ degraded: true });
+  });
+
+  it('judges by the request as it was when it came', async () => {
+    const { store, limiter } = open();
+    store.failure = away();
+    const options = { cost: 2 };
+    const decided = limiter.consume('k', options);
+    options.cost = 3;
+    expect(await decided).toMatchObject({ cost: 2, remaining: 1 });
+  });
+});
+
+describe('A share of the limit', () => {
+  const cases: readonly [share: number, limit: number, local: number][] = [
+    [0.5, 3, 1],
+    [0.34, 3, 1],
+    [0.1, 3, 1],
+    [0.25, 1000, 250],
+    [1 / 3, 100, 33],
+    [1, 3, 3],
+    [0.5, 0, 0],
+  ];
+  it.each(cases)(
+    'of %d of %i is %i: rounded down, and at least 1 of what is not 0',
+    async (share, limit, local) => {
+      for (const algorithm of ['fixed-window', 'gcra', 'token-bucket', 'leaky-bucket'] as const) {
+        const { store, limiter } = open({
+          policies: [{ algorithm, limit, window: '1m' }],
+          localShare: share,
+        });
+        store.failure = away();
+        expect(await limiter.peek('k')).toMatchObject({ degraded: true, limit: local, remaining: local });
+        expect(await limiter.peek('k', { limit: 10 })).toMatchObject({
+          limit: Math.max(1, Math.floor(10 * share)),
+        });
+      }
+    },
+  );
+
+  it('is taken of a burst and of each policy by itself, and of no policy without a limit', async () => {
+    const { store, limiter } = open({
+      policies: [
+        { name: 'bucket', algorithm: 'token-bucket', limit: 10, burst: 40, window: '1s' },
+        { name: 'free', limit: Infinity, window: '1s' },
+        { name: 'day', limit: 1000, window: '1d' },
+      ],
+      localShare: 0.5,
+    });
+    store.failure = away();
+    const { policies } = await limiter.peek('k', { limit: { day: 500 } });
+    expect(policies.map(({ limit }) => limit)).toEqual([20, Infinity, 250]);
+    // 20 tokens at 5 per second.
+    expect(policies[0].windowMs).toBe(4000);
+  });
+
+  it('can be taken of a rate of which gcra could not hold it', async () => {
+    const { store, limiter } = open({
+      policies: [{ algorithm: 'gcra', limit: 6000, window: '1m' }],
+      localShare: 0.9999,
+    });
+    store.failure = away();
+    expect(await limiter.consume('k')).toMatchObject({ limit: 5999, remaining: 5998 });
+  });
+
+  it.each([0, -1, 1.1, NaN, '0.5', null])('is above 0 and at most 1: not %p', (localShare) => {
+    expect(() => open({ localShare } as never)).toThrow('`localShare` to be a number above 0 and at most 1');
+  });
+
+  it('and what to do are checked with a synchronous store too, and mean nothing there', () => {
+    const limiter = createLimiter({ policies: [three], onStoreError: 'deny', localShare: 0.5 });
+    expect(limiter.consume('k')).toMatchObject({ allowed: true, degraded: false, remaining: 2 });
+    expect(() => createLimiter({ policies: [three], onStoreError: 'ignore' } as never)).toThrow(
+      'Expected `onStoreError` to be one of "local", "allow", "deny", "throw", got "ignore".',
+    );
+  });
+});
+
+describe('What was used while the store was away', () => {
+  it('is charged before the next decision of the key, in the order of sending, without a wait', async () => {
+    const { store, limiter, times } = open();
+    store.failure = away();
+    await times(2);
+    store.failure = undefined;
+    store.asked.length = 0;
+    const decided = limiter.consume('k');
+    await Promise.resolve();
+    expect(store.asked).toEqual(['charge k', 'decide k']);
+    expect(await decided).toMatchObject({ allowed: true, degraded: false, remaining: 0 });
+    expect(await limiter.consume('k')).toMatchObject({ allowed: false });
+    expect(store.charges).toEqual([['k', [2]]]);
+  });
+
+  it('is charged up to what remains, and no more', async () => {
+    const { store, times } = open();
+    await times(2);
+    store.failure = away();
+    expect(allowed(await times(5))).toBe(3);
+    store.failure = undefined;
+    expect(allowed(await times(2))).toBe(0);
+    expect(store.charges).toEqual([['k', [3]]]);
+  });
+
+  it('is not charged for a call that the store may have run', async () => {
+    const { store, times } = open();
+    store.failure = away('unknown');
+    await times(2);
+    store.failure = away('not-run');
+    expect(allowed(await times(2))).toBe(1);
+    store.failure = undefined;
+    expect((await times(1))[0]).toMatchObject({ allowed: true, remaining: 1 });
+    expect(store.charges).toEqual([['k', [1]]]);
+  });
+
+  it('is not charged for what was denied, asked for nothing, or only looked at', async () => {
+    const { store, limiter } = open();
+    store.failure = away();
+    await limiter.consume('k', { cost: 4 });
+    await limiter.consume('k', { cost: 0 });
+    await limiter.peek('k');
+    store.failure = undefined;
+    expect(await limiter.consume('k')).toMatchObject({ remaining: 2 });
+    expect(store.charges).toEqual([]);
+  });
+
+  it('is not charged once it has aged', async () => {
+    const { store, clock, limiter, times } = open();
+    store.failure = away();
+    await times(3);
+    clock.set(1000);
+    await times(1);
+    store.failure = undefined;
+    expect(await limiter.consume('k')).toMatchObject({ remaining: 1 });
+    expect(store.charges).toEqual([['k', [1]]]);
+  });
+
+  it('is charged net of refunds', async () => {
+    const { store, limiter } = open();
+    store.failure = away();
+    const decision = await limiter.consume('k', { cost: 3 });
+    await limiter.refund(decision, 2);
+    await limiter.refund(decision, 0);
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 2 });
+    store.failure = undefined;
+    expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 2 });
+    expect(store.charges).toEqual([['k', [1]]]);
+    // What has been charged is not given back any more, nor is more than was taken.
+    await limiter.refund(decision);
+    await limiter.refund(decision);
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 2 });
+  });
+
+  it('is charged to each policy by itself, under the limits that the request brought', async () => {
+    const policies: Policy[] = [
+      { ...three, name: 'second' },
+      { name: 'log', algorithm: 'sliding-window-log', limit: 5, window: '1h' },
+    ];
+    const { store, clock, limiter } = open({ policies });
+    store.failure = away();
+    await limiter.consume('k', { cost: 3 });
+    clock.set(1000);
+    await limiter.consume('k', { cost: 3, limit: { log: 7 } });
+    store.failure = undefined;
+    const { policies: each } = await limiter.peek('k', { limit: { log: 7 } });
+    expect(store.charges).toEqual([['k', [3, 6]]]);
+    expect(each.map(({ remaining }) => remaining)).toEqual([0, 1]);
+  });
+
+  it('is charged in full where every request brings its own limit and the policy has none', async () => {
+    const { store, limiter } = open({ policies: [{ ...three, limit: 0 }] });
+    store.failure = away();
+    await limiter.consume('k', { limit: 10, cost: 4 });
+    store.failure = undefined;
+    expect(await limiter.peek('k', { limit: 10 })).toMatchObject({ remaining: 6 });
+  });
+
+  it('is charged for all other keys as soon as the store has answered, and once', async () => {
+    const { store, limiter } = open({ policies: [{ ...three, window: '1h' }] });
+    store.failure = away();
+    await Promise.all(Array.from({ length: 250 }, (_, i) => limiter.consume(`k${i}`)));
+    store.failure = undefined;
+    await limiter.consume('other');
+    await settle();
+    expect(store.charges.map(([id]) => id).sort()).toEqual(
+      Array.from({ length: 250 }, (_, i) => `k${i}`).sort(),
+    );
+    await limiter.consume('other');
+    await settle();
+    expect(store.charges).toHaveLength(250);
+  });
+
+  it('is kept when a charge was not run, and dropped when it may have been', async () => {
+    const { store, limiter, times } = open();
+    store.failure = away();
+    await times(2);
+    store.failure = undefined;
+    store.chargeFailure = away('not-run');
+    expect(await limiter.consume('k')).toMatchObject({ degraded: false, remaining: 2 });
+    await settle();
+    store.chargeFailure = undefined;
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 0 });
+    expect(store.charges).toEqual([['k', [2]]]);
+
+    const other = open();
+    other.store.failure = away();
+    await other.times(2);
+    other.store.failure = undefined;
+    other.store.chargeFailure = away('unknown');
+    await other.limiter.peek('k');
+    await settle();
+    other.store.chargeFailure = undefined;
+    expect(await other.limiter.peek('k')).toMatchObject({ remaining: 3 });
+    expect(other.store.charges).toEqual([]);
+  });
+
+  it('is not sent while nothing may be, and goes along with the first decision that is', async () => {
+    const { store, limiter, times } = open();
+    let admits = true;
+    let together = 0;
+    store.gate = {
+      get admits() {
+        return admits;
+      },
+      together: (work) => {
+        together += 1;
+        return work();
+      },
+    };
+    store.failure = away();
+    await times(2);
+    admits = false;
+    together = 0;
+    store.asked.length = 0;
+    await times(5);
+    expect(store.asked).toEqual(Array(5).fill('decide k'));
+    admits = true;
+    store.failure = undefined;
+    expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 0 });
+    expect(together).toBe(1);
+    expect(store.charges).toEqual([['k', [3]]]);
+  });
+
+  it('is forgotten with the key, here also when the store cannot be told', async () => {
+    const { store, limiter, times } = open();
+    store.failure = away();
+    await times(3);
+    await expect(limiter.reset('k')).rejects.toBe(store.failure);
+    expect(await limiter.peek('k')).toMatchObject({ degraded: true, remaining: 3 });
+    store.failure = undefined;
+    expect(await limiter.consume('k')).toMatchObject({ remaining: 2 });
+    expect(store.charges).toEqual([]);
+  });
+
+  it('is charged again and again, whenever the store comes and goes', async () => {
+    const { store, clock, limiter, times } = open();
+    for (let i = 0; i < 5; i++) {
+      clock.set(1000 * i);
+      store.failure = away();
+      expect(allowed(await times(2))).toBe(2);
+      store.failure = undefined;
+      expect(await limiter.consume('k')).toMatchObject({ allowed: true, degraded: false, remaining: 0 });
+    }
+    expect(store.charges).toHaveLength(5);
+  });
+});
+
+describe('A refund', () => {
+  it('of what the store decided rejects while the store is away', async () => {
+    const { store, limiter } = open();
+    const decision = await limiter.consume('k');
+    store.failure = away();
+    await expect(limiter.refund(decision)).rejects.toBe(store.failure);
+  });
+
+  it('of what nobody counted does nothing', async () => {
+    const { store, limiter } = open({ onStoreError: 'allow' });
+    store.failure = away();
+    const decision = await limiter.consume('k');
+    store.failure = undefined;
+    await limiter.consume('k');
+    await limiter.refund(decision);
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 2 });
+  });
+
+  it('of a decision of another limiter is refused', async () => {
+    const [one, other] = [open(), open()];
+    for (const { store } of [one, other]) store.failure = away();
+    const decision = await other.limiter.consume('k');
+    await expect(one.limiter.refund(decision)).rejects.toMatchObject({ code: 'ERR_SLUICE_ARGUMENT' });
+  });
+});

@@ -1,0 +1,139 @@
+/**
+ * What a limiter does while its store fails.
+ *
+ * @module
+ */
+
+import { isRecord, oneOf, parseUnits } from './check.js';
+import { type Maker, readAnswer, receiptOf } from './decision.js';
+import { expected, isStoreError, type StoreError } from './errors.js';
+import type { Limiter, RequestOptions } from './limiter.js';
+import { planOf } from './policy.js';
+import type { Decision, ParsedPolicy, Plan } from './types.js';
+
+/** What to do while the store fails: see `LimiterOptions.onStoreError`. */
+export type OnStoreError = 'local' | 'allow' | 'deny' | 'throw';
+
+const CHOICES: readonly OnStoreError[] = ['local', 'allow', 'deny', 'throw'];
+
+/** Returns the choice, `'local'` where none was made. */
+export function parseOnStoreError(value: unknown): OnStoreError {
+  return oneOf(CHOICES, value === undefined ? 'local' : value, 'onStoreError', 'ERR_SLUICE_OPTION');
+}
+
+/** Returns the share, 1 where none was given. */
+export function parseLocalShare(value: unknown): number {
+  if (value === undefined) return 1;
+  if (typeof value !== 'number' || !(value > 0 && value <= 1)) {
+    throw expected('ERR_SLUICE_OPTION', 'localShare', 'a number above 0 and at most 1', value);
+  }
+  return value;
+}
+
+/** Who decides in the store's place. */
+export interface Fallback {
+  /** The store has decided. */
+  answered(): void;
+  /** Decides a request, checked already, that the store failed to. */
+  decide(failure: StoreError, key: string, request: RequestOptions, charge: boolean): Decision;
+  /** Gives back what a decision of its own charged; returns false if it is none. */
+  refund(decision: Decision, units: number | undefined): boolean;
+  /** Forgets the key. */
+  reset(key: string): void;
+  close(): void;
+}
+
+/** A limiter on a store that may fail, and one who decides then. */
+export class Ladder implements Limiter<true> {
+  readonly name: string;
+  readonly policies: readonly ParsedPolicy[];
+  readonly #limiter: Limiter<true>;
+  readonly #fallback: Fallback;
+
+  constructor(limiter: Limiter<true>, fallback: Fallback) {
+    this.name = limiter.name;
+    this.policies = limiter.policies;
+    this.#limiter = limiter;
+    this.#fallback = fallback;
+  }
+
+  consume(key: string, options?: RequestOptions): Promise<Decision> {
+    return this.#decide(key, options, true);
+  }
+
+  peek(key: string, options?: RequestOptions): Promise<Decision> {
+    return this.#decide(key, options, false);
+  }
+
+  async refund(decision: Decision, units?: number): Promise<void> {
+    if (!this.#fallback.refund(decision, units)) await this.#limiter.refund(decision, units);
+  }
+
+  async reset(key: string): Promise<void> {
+    if (typeof key === 'string') this.#fallback.reset(key);
+    await this.#limiter.reset(key);
+  }
+
+  close(): void {
+    this.#limiter.close();
+    this.#fallback.close();
+  }
+
+  async #decide(key: string, options: RequestOptions | undefined, charge: boolean): Promise<Decision> {
+    // As it is now: until the store has failed, the caller may have used the object again.
+    const request = isRecord(options) ? { ...options } : options;
+    try {
+      const decision = await (charge
+        ? this.#limiter.consume(key, request)
+        : this.#limiter.peek(key, request));
+      // Where no policy has a limit, the store was not asked.
+      if (decision.limit !== Infinity) this.#fallback.answered();
+      return decision;
+    } catch (failure) {
+      if (!isStoreError(failure)) throw failure;
+      return this.#fallback.decide(failure, key, request ?? {}, charge);
+    }
+  }
+}
+
+/** Admits or refuses everything, and knows nothing. */
+export class Blind implements Fallback, Maker {
+  readonly degraded = true;
+  readonly #policies: readonly ParsedPolicy[];
+  readonly #allow: boolean;
+
+  constructor(policies: readonly ParsedPolicy[], allow: boolean) {
+    this.#policies = policies;
+    this.#allow = allow;
+  }
+
+  decide(_failure: StoreError, key: string, { cost = 1, limit }: RequestOptions): Decision {
+    const plan = planFor(this.#policies, limit);
+    const answer = plan.terms.flatMap(() => [NaN, this.#allow ? 0 : NaN, NaN, NaN, 0]);
+    return readAnswer(this.#policies, cost, answer, this, key, plan, false);
+  }
+
+  /** Nothing was charged, so there is nothing to give back. */
+  refund(decision: Decision, units: number | undefined): boolean {
+    if (receiptOf(decision)?.limiter !== this) return false;
+    if (units !== undefined) parseUnits(units, 'units');
+    return true;
+  }
+
+  answered(): void {}
+
+  reset(): void {}
+
+  close(): void {}
+}
+
+/** Returns the plan of a request that brings `limit`, which was checked already. */
+export function planFor(policies: readonly ParsedPolicy[], limit: RequestOptions['limit']): Plan {
+  return planOf(
+    policies,
+    policies.map((policy) => {
+      if (typeof limit !== 'object') return limit ?? policy.limit;
+      return Object.hasOwn(limit, policy.name) ? limit[policy.name] : policy.limit;
+    }),
+  );
+}

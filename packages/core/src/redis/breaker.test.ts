@@ -1,0 +1,102 @@
+import { Breaker, REFUSED } from './breaker.js';
+
+function breaker() {
+  let now = 1000;
+  const events: [string, string?][] = [];
+  const subject = new Breaker<string>(
+    (state, error) => events.push(error === undefined ? [state] : [state, error]),
+    () => now,
+  );
+  return {
+    subject,
+    events,
+    advance: (ms: number) => {
+      now += ms;
+    },
+    fail: (times: number, error = 'gone') => {
+      for (let i = 0; i < times; i++) subject.failed(subject.admit(), error);
+    },
+  };
+}
+
+describe('A circuit breaker', () => {
+  it('stays closed while fewer than three calls in a row fail', () => {
+    const { subject, events, fail } = breaker();
+    for (let i = 0; i < 10; i++) {
+      fail(2);
+      subject.served(subject.admit());
+    }
+    expect(subject.admits).toBe(true);
+    expect(subject.admit()).not.toBe(REFUSED);
+    expect(events).toEqual([]);
+  });
+
+  it('opens at the third failure in a row, says so once, and refuses for half a second', () => {
+    const { subject, events, fail, advance } = breaker();
+    const before = [subject.admit(), subject.admit()];
+    fail(3, 'gone');
+    for (const ticket of before) subject.failed(ticket, 'also gone');
+    expect(events).toEqual([['open', 'gone']]);
+    for (const ms of [0, 250, 249]) {
+      advance(ms);
+      expect(subject.admits).toBe(false);
+      expect(subject.admit()).toBe(REFUSED);
+    }
+  });
+
+  it('lets a single probe through after that, and closes when it is served', () => {
+    const { subject, events, fail, advance } = breaker();
+    fail(3);
+    advance(500);
+    expect(subject.admits).toBe(true);
+    const probe = subject.admit();
+    expect(probe).not.toBe(REFUSED);
+    advance(10_000);
+    expect(subject.admits).toBe(false);
+    expect(subject.admit()).toBe(REFUSED);
+    subject.served(probe);
+    expect(subject.admit()).not.toBe(REFUSED);
+    expect(events).toEqual([['open', 'gone'], ['closed']]);
+  });
+
+  it('waits another half second when the probe fails, and does not say so again', () => {
+    const { subject, events, fail, advance } = breaker();
+    fail(3);
+    advance(500);
+    subject.failed(subject.admit(), 'still gone');
+    advance(499);
+    expect(subject.admit()).toBe(REFUSED);
+    advance(1);
+    subject.served(subject.admit());
+    expect(events).toEqual([['open', 'gone'], ['closed']]);
+  });
+
+  it('is not moved by calls that began before it changed', () => {
+    const { subject, events, fail, advance } = breaker();
+    const [slow, slower] = [subject.admit(), subject.admit()];
+    fail(3);
+    subject.served(slow);
+    expect(subject.admit()).toBe(REFUSED);
+    advance(500);
+    const probe = subject.admit();
+    subject.served(slower);
+    expect(subject.admit()).toBe(REFUSED);
+    subject.served(probe);
+    subject.failed(slow, 'late');
+    fail(2);
+    expect(subject.admit()).not.toBe(REFUSED);
+    expect(events).toEqual([['open', 'gone'], ['closed']]);
+  });
+
+  it('needs three failures again after it has closed', () => {
+    const { subject, events, fail, advance } = breaker();
+    fail(3);
+    advance(500);
+    subject.served(subject.admit());
+    fail(2);
+    expect(subject.admit()).not.toBe(REFUSED);
+    fail(1, 'gone again');
+    expect(subject.admit()).toBe(REFUSED);
+    expect(events).toEqual([['open', 'gone'], ['closed'], ['open', 'gone again']]);
+  });
+});

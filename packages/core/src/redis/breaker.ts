@@ -1,0 +1,76 @@
+/**
+ * A circuit breaker: a store that does not serve is not asked, so that it costs nobody the time of the deadline.
+ *
+ * Closed, calls go through. After {@link FAILURES} failures in a row it opens, and calls are refused. {@link OPEN_MS}
+ * later a single call is let through as a probe, and decides. A library of its own would cost more per call than all of
+ * Sluice does here.
+ *
+ * @module
+ */
+
+/** How many failures in a row open it. */
+const FAILURES = 3;
+
+/** How long it stays open before it lets a probe through. */
+const OPEN_MS = 500;
+
+/** A call that was let through: results of calls that began before the last change say nothing about what is now. */
+export type Ticket = number;
+
+/** The ticket of a call that is refused. */
+export const REFUSED: Ticket = -1;
+
+export class Breaker<E> {
+  readonly #onChange: (state: 'open' | 'closed', error?: E) => void;
+  readonly #nowMs: () => number;
+  #open = false;
+  #failures = 0;
+  /** When a probe may go, by a clock that never steps back. */
+  #probeMs = 0;
+  #era: Ticket = 0;
+
+  /** @param onChange - called once per change, with the error that opened it. */
+  constructor(
+    onChange: (state: 'open' | 'closed', error?: E) => void,
+    nowMs: () => number = () => performance.now(),
+  ) {
+    this.#onChange = onChange;
+    this.#nowMs = nowMs;
+  }
+
+  /** Whether a call would be let through now. */
+  get admits(): boolean {
+    return !this.#open || this.#nowMs() >= this.#probeMs;
+  }
+
+  /** Returns a ticket, or {@link REFUSED}. Whoever gets a ticket must say how it went. */
+  admit(): Ticket {
+    if (!this.#open) return this.#era;
+    if (this.#nowMs() < this.#probeMs) return REFUSED;
+    this.#probeMs = Infinity;
+    this.#era += 1;
+    return this.#era;
+  }
+
+  /** The call with this ticket was served. */
+  served(ticket: Ticket): void {
+    if (ticket !== this.#era) return;
+    this.#failures = 0;
+    if (!this.#open) return;
+    this.#open = false;
+    this.#era += 1;
+    this.#onChange('closed');
+  }
+
+  /** The call with this ticket was not served. */
+  failed(ticket: Ticket, error: E): void {
+    if (ticket !== this.#era) return;
+    this.#failures += 1;
+    if (!this.#open && this.#failures < FAILURES) return;
+    const wasOpen = this.#open;
+    this.#open = true;
+    this.#era += 1;
+    this.#probeMs = this.#nowMs() + OPEN_MS;
+    if (!wasOpen) this.#onChange('open', error);
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * The time that a store has to answer.
+ *
+ * @module
+ */
+
+/** One call that has not been answered yet, or was a moment ago. */
+interface Wait {
+  readonly dueMs: number;
+  readonly giveUp: () => void;
+  over: boolean;
+}
+
+/**
+ * Rejects what takes longer than the same time for all. So they come due in the order in which they began, and one
+ * timer serves them all: a timer per call was dearer than the rest of the call. It never keeps a process alive for
+ * longer than a call is pending.
+ */
+export class Deadline {
+  readonly #ms: number;
+  readonly #late: () => Error;
+  #waits: Wait[] = [];
+  /** Where the first of {@link #waits} is that counts. */
+  #head = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param late - makes the error of a call that is given up. */
+  constructor(ms: number, late: () => Error) {
+    this.#ms = ms;
+    this.#late = late;
+  }
+
+  /** Returns what `work` comes to, or rejects when the time is over. What comes later is dropped. */
+  race<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const wait: Wait = {
+        dueMs: performance.now() + this.#ms,
+        giveUp: () => reject(this.#late()),
+        over: false,
+      };
+      this.#add(wait);
+      const settle = <V>(how: (value: V) => void, value: V) => {
+        wait.over = true;
+        this.#tidy();
+        how(value);
+      };
+      work.then(
+        (value) => settle(resolve, value),
+        (error) => settle(reject, error),
+      );
+    });
+  }
+
+  #add(wait: Wait): void {
+    this.#waits.push(wait);
+    if (this.#timer === undefined) this.#arm(this.#ms);
+    else if (this.#waits.length - this.#head === 1) this.#timer.ref();
+  }
+
+  /** Forgets those at the head that are over. Most are over in the order in which they began. */
+  #tidy(): void {
+    const waits = this.#waits;
+    while (this.#head < waits.length && waits[this.#head].over) this.#head += 1;
+    if (this.#head === waits.length) {
+      this.#waits = [];
+      this.#head = 0;
+      this.#timer?.unref();
+    } else if (this.#head > 1000 && 2 * this.#head > waits.length) {
+      this.#waits = waits.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  #arm(ms: number): void {
+    // Timers fire up to a millisecond early.
+    this.#timer = setTimeout(() => this.#fire(), Math.ceil(ms) + 1);
+  }
+
+  /** What has arrived while the process was busy is read before the immediate: it was not late. */
+  #fire(): void {
+    this.#timer = undefined;
+    const nowMs = performance.now();
+    setImmediate(() => this.#giveUp(nowMs));
+    let next = this.#head;
+    while (next < this.#waits.length && this.#waits[next].dueMs <= nowMs) next += 1;
+    if (next < this.#waits.length) this.#arm(this.#waits[next].dueMs - nowMs);
+  }
+
+  #giveUp(nowMs: number): void {
+    for (const wait of this.#waits.slice(this.#head)) {
+      if (wait.dueMs > nowMs) break;
+      if (wait.over) continue;
+      wait.over = true;
+      wait.giveUp();
+    }
+    this.#tidy();
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Runs the script: by its name if the server knows it, in time, and only on a server that serves.
+ *
+ * @module
+ */
+
+import { StoreError } from '../errors.js';
+import type { Gate } from '../types.js';
+import { Breaker, REFUSED, type Ticket } from './breaker.js';
+import { Connection, type RedisClient } from './client.js';
+import { Deadline } from './deadline.js';
+import { failureOf, isNoScript, isOutage } from './failure.js';
+import { script, sha1 } from './scripts.generated.js';
+
+/** What became of a store: it is asked again (`'closed'`), or left alone (`'open'`) for the error given. */
+export interface StoreStateEvent {
+  readonly state: 'open' | 'closed';
+  /** What opened it. */
+  readonly error?: StoreError;
+}
+
+export class ScriptRunner implements Gate {
+  readonly #client: RedisClient;
+  readonly #connection: Connection;
+  readonly #deadline: Deadline;
+  readonly #breaker: Breaker<StoreError>;
+  /** The ticket of what is being sent together. */
+  #shared: Ticket | undefined;
+
+  constructor(client: RedisClient, timeoutMs: number, onStateChange?: (event: StoreStateEvent) => void) {
+    this.#client = client;
+    this.#connection = new Connection(client);
+    this.#deadline = new Deadline(
+      timeoutMs,
+      () =>
+        new StoreError(
+          'ERR_SLUICE_STORE_TIMEOUT',
+          `Redis did not answer within ${timeoutMs} ms, and may have charged the request.`,
+          'unknown',
+        ),
+    );
+    this.#breaker = new Breaker((state, error) => {
+      if (onStateChange !== undefined)
+        tell(onStateChange, error === undefined ? { state } : { state, error });
+    });
+  }
+
+  get admits(): boolean {
+    return this.#breaker.admits;
+  }
+
+  together<T>(work: () => T): T {
+    this.#shared = this.#breaker.admit();
+    try {
+      return work();
+    } finally {
+      this.#shared = undefined;
+    }
+  }
+
+  /** Returns what `read` makes of the reply. Rejects with a {@link StoreError} and with nothing else. */
+  run<T>(
+    keys: readonly string[],
+    args: readonly (string | Buffer)[],
+    read: (reply: unknown) => T,
+  ): Promise<T> {
+    const ticket = this.#shared ?? this.#breaker.admit();
+    if (ticket === REFUSED) return Promise.reject(refused());
+    return this.#deadline.race(this.#send(keys, args).then(read)).then(
+      (answer) => {
+        this.#breaker.served(ticket);
+        return answer;
+      },
+      (error: StoreError) => {
+        if (isOutage(error)) this.#breaker.failed(ticket, error);
+        else this.#breaker.served(ticket);
+        throw error;
+      },
+    );
+  }
+
+  /** Sends the script by its name, and in full only to a server that says that it does not know it. */
+  async #send(keys: readonly string[], args: readonly (string | Buffer)[]): Promise<unknown> {
+    const mark = this.#connection.mark();
+    try {
+      return await this.#client.evalsha(sha1, keys.length, ...keys, ...args);
+    } catch (error) {
+      if (!isNoScript(error)) throw failureOf(error, this.#connection.neverSent(mark));
+    }
+    const again = this.#connection.mark();
+    try {
+      return await this.#client.eval(script, keys.length, ...keys, ...args);
+    } catch (error) {
+      throw failureOf(error, this.#connection.neverSent(again));
+    }
+  }
+}
+
+function refused(): StoreError {
+  return new StoreError(
+    'ERR_SLUICE_STORE_OPEN',
+    'Redis was not asked, because it failed several times in a row a moment ago.',
+    'not-run',
+  );
+}
+
+/** A listener that throws is its owner's mistake: it must not fail a request, nor pass unnoticed. */
+function tell(listener: (event: StoreStateEvent) => void, event: StoreStateEvent): void {
+  const warn = (error: unknown) => process.emitWarning(error instanceof Error ? error : String(error));
+  try {
+    const result: unknown = listener(event);
+    Promise.resolve(result).catch(warn);
+  } catch (error) {
+    warn(error);
+  }
+}
