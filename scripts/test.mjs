@@ -20,6 +20,7 @@ const stages = {
   redis: ensureRedis,
   lint: () => run('biome', ['check', '--error-on-warnings', '.']),
   types: () => run('tsc', ['--noEmit']),
+  unused: () => run('knip', ['--treat-config-hints-as-errors']),
   generated: () => (existsSync(generator) ? run(process.execPath, [generator, '--check']) : 0),
   build,
   tests: () => run('jest', ['--ci', '--json', `--outputFile=${results}`, ...jestArgs]),

@@ -14,7 +14,7 @@ import { ALWAYS, type Algorithm, IF_ADMITTED, NEVER, NEXT, NOTHING, type Row, re
 import { tokenBucket } from './token-bucket.js';
 
 /** 2035-01-01T00:00Z. Half-way between 1970 and 2100, the instants that must be exact, which leaves the most room for the rate. */
-export const EPOCH = 2_051_222_400_000;
+const EPOCH = 2_051_222_400_000;
 
 export const gcra: Algorithm = {
   numbers: tokenBucket.numbers,
