@@ -32,14 +32,16 @@ const names = readdirSync(new URL('algorithms/', source))
   .map((file) => file.slice(0, -'.lua'.length))
   .sort();
 
-// Each algorithm is a branch, so that a call makes only the functions of those that its policies name.
+/** Each algorithm is a branch, so that a call makes only the functions that its policies need. */
 const branches = names.map((name) => {
-  const state = name === 'sliding-window-log' ? `${read('redis/log.lua')}\n` : '';
-  return `if name == '${name}' then\n${state}${read(`algorithms/${name}.lua`)}\nend`;
+  const text = read(`algorithms/${name}.lua`);
+  const shared = [];
+  if (name === 'sliding-window-log') shared.push(read('redis/log.lua'));
+  if (/mulDiv/i.test(text)) shared.push(read('algorithms/exact.lua'));
+  return [`if name == '${name}' then`, ...shared, text, 'end'].join('\n');
 });
 
 const script = [
-  read('algorithms/exact.lua'),
   `local function algorithm(name)\n${branches.join('\n')}\nerror('sluice: unknown algorithm ' .. name)\nend`,
   read('redis/envelope.lua'),
 ].join('\n');

@@ -22,80 +22,80 @@ local function partOf(old, e, bucket, edge, down)
   return ceilMulDiv(old, bucket - e, bucket)
 end
 
--- The first ms of a bucket at which `old` at the edge leaves `room`; not below the bucket's length if none does.
-local function firstFit(old, room, bucket, edge, down)
-  if old == 0 or edge == DROP then return 0 end
-  if edge == KEEP then return room >= old and 0 or bucket end
-  if down == 1 then return bucket - ceilMulDiv(room + 1, bucket, old) + 1 end
-  return bucket - (mulDiv(room, bucket, old))
-end
-
--- The counts of a ring by age, from 1, and the current bucket's own count, which is what the total holds beyond them.
-local function countsOf(ring, total)
-  local counts = { struct.unpack('<' .. string.rep('d', #ring / 8), ring) }
-  counts[#counts] = nil
-  local current = total
-  for age = 1, #counts do current = current - counts[age] end
-  return counts, current
-end
-
--- Total, edge and ring with the current bucket `steps` buckets on.
-local function advance(steps, total, ring)
-  local buckets = #ring / 8 + 1
-  if steps > buckets then return 0, 0, string.rep('\0', #ring) end
-  if buckets == 1 then return 0, total, ring end
-  local counts, current = countsOf(ring, total)
-  counts[0] = current
-  local moved, sum = {}, 0
-  for age = 1, buckets - 1 do
-    moved[age] = counts[age - steps] or 0
-    sum = sum + moved[age]
-  end
-  return sum, counts[buckets - steps], struct.pack('<' .. string.rep('d', buckets - 1), unpack(moved))
-end
-
--- Walks forward, bucket by bucket, to the first instant at which `cost` fits.
-local function wait(at, s, e, total, old, counts, cost, limit, bucket, buckets, edge, down)
-  local full, leaves, begin = total, old, e
+-- Walks forward, bucket by bucket, to the first instant at which `cost` fits. `counts`: of the ring, by age.
+local function wait(at, s, total, old, counts, cost, limit, bucket, buckets, edge, down)
+  local begin, leaves, full = at - s * bucket, old, total
   for j = 0, buckets + 1 do
     if j > 0 then
+      begin = 0
       leaves = j < buckets and counts[buckets - j] or full
       full = full - leaves
-      begin = 0
     end
     local room = limit - cost - full
-    if room >= 0 then
-      local offset = firstFit(leaves, room, bucket, edge, down)
-      if offset < begin then offset = begin end
-      if offset < bucket then return (s + j) * bucket + offset - at end
+    -- The first ms of this bucket at which what is at the edge leaves that room; none if not below the bucket's length.
+    local offset = begin
+    if room < 0 or leaves > room and edge == KEEP then
+      offset = bucket
+    elseif leaves > room and edge ~= DROP then
+      local fit = down == 1 and ceilMulDiv(room + 1, bucket, leaves) - 1 or mulDiv(room, bucket, leaves)
+      if bucket - fit > begin then offset = bucket - fit end
     end
+    if offset < bucket then return (s + j) * bucket + offset - at end
   end
   return NEVER
 end
 
+-- What takes a ring apart. Making a function costs, so these two are made where there is a ring.
+local function ofRings()
+  -- The counts of a ring by age, from 1, and under 0 the current bucket's own, which is what the total holds beyond them.
+  local function countsOf(ring, total)
+    local counts = { struct.unpack('<' .. string.rep('d', #ring / 8), ring) }
+    counts[#counts] = nil
+    counts[0] = total
+    for age = 1, #counts do counts[0] = counts[0] - counts[age] end
+    return counts
+  end
+
+  -- Total, edge and ring with the current bucket `steps` buckets on.
+  local function advance(steps, total, ring)
+    local buckets = #ring / 8 + 1
+    if steps > buckets then return 0, 0, string.rep('\0', #ring) end
+    local counts = countsOf(ring, total)
+    local moved, sum = {}, 0
+    for age = 1, buckets - 1 do
+      moved[age] = counts[age - steps] or 0
+      sum = sum + moved[age]
+    end
+    return sum, counts[buckets - steps], struct.pack('<' .. string.rep('d', buckets - 1), unpack(moved))
+  end
+
+  return countsOf, advance
+end
+
 local function decide(state, now, cost, limit, bucket, buckets, edge, down, own, countDenied)
   -- The state brought up to now, in the buckets of this policy.
-  local stored, storedBucket, total, old, ring = 0, 0, 0, 0, ''
-  local at = now
+  local at, total, old, ring, changed = now, 0, 0, '', not state
   if state then
+    local stored, storedBucket
     stored, storedBucket, total, old = struct.unpack('<dddd', state, 2)
     if #state > FRONT then ring = string.sub(state, FRONT + 1) end
     if stored * storedBucket > at then at = stored * storedBucket end
-  end
-  local e = at % bucket
-  local s = (at - e) / bucket
-  local changed = state and (storedBucket ~= bucket or #ring ~= 8 * (buckets - 1))
-  if changed then
-    -- Written in other buckets: what was used stays used, all of it in the current bucket of the new kind; at most what
-    -- the policy holds, whatever this request's limit is, because it is stored for all.
     local into = at % storedBucket
     local steps = (at - into) / storedBucket - stored
-    if steps > 0 then total, old = advance(steps, total, ring) end
-    total = math.min(own, total + partOf(old, into, storedBucket, edge, down))
-  elseif state and s > stored then
-    total, old, ring = advance(s - stored, total, ring)
+    if steps > 0 and ring == '' then
+      total, old = 0, steps == 1 and total or 0
+    elseif steps > 0 then
+      local _, advance = ofRings()
+      total, old, ring = advance(steps, total, ring)
+    end
+    changed = storedBucket ~= bucket or #ring ~= 8 * (buckets - 1)
+    -- Written in other buckets: what was used stays used, all of it in the current bucket of the new kind; at most what
+    -- the policy holds, whatever this request's limit is, because it is stored for all.
+    if changed then total = math.min(own, total + partOf(old, into, storedBucket, edge, down)) end
   end
-  if changed or not state then old, ring = 0, string.rep('\0', 8 * (buckets - 1)) end
+  if changed then old, ring = 0, string.rep('\0', 8 * (buckets - 1)) end
+  local e = at % bucket
+  local s = (at - e) / bucket
   local part = old == 0 and 0 or partOf(old, e, bucket, edge, down)
 
   local fits = cost <= limit - total - part or cost == 0
@@ -108,7 +108,7 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, own,
   elseif cost > 0 and fits then
     used = total + cost
     writes = IF_ADMITTED
-  elseif changed and cost > 0 and cost <= limit then
+  elseif state and changed and cost > 0 and cost <= limit then
     -- Or else each later request would find it all in its own bucket again, and wait for ever.
     writes = ALWAYS
   end
@@ -117,12 +117,12 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, own,
   -- If the current bucket counts, it is the newest.
   local reset = (s + buckets + (edge == DROP and 0 or 1)) * bucket - at
   if not fits or used == total or down == 1 then
-    local counts = buckets > 1 and countsOf(ring, used)
+    local counts = buckets > 1 and ofRings()(ring, used)
     if not fits and cost <= limit then
-      retry = wait(at, s, e, used, old, counts, cost, limit, bucket, buckets, edge, down)
+      retry = wait(at, s, used, old, counts, cost, limit, bucket, buckets, edge, down)
     end
     -- As new is a key that the whole limit fits.
-    reset = wait(at, s, e, used, old, counts, limit, limit, bucket, buckets, edge, down)
+    reset = wait(at, s, used, old, counts, limit, limit, bucket, buckets, edge, down)
   end
   local left = limit - used - part
 
@@ -140,16 +140,16 @@ if ARGV[1] ~= 'refund' then return decide, nil, nil, KIND end
 
 local function refund(state, now, units, at)
   local s, bucket, total, old = struct.unpack('<dddd', state, 2)
-  local counts, current = countsOf(string.sub(state, FRONT + 1), total)
+  local counts = ofRings()(string.sub(state, FRONT + 1), total)
   local buckets = #counts + 1
   local age = s - math.floor(at / bucket)
   if age < 0 or age > buckets then return state end
   if age == buckets then
     old = old - math.min(units, old)
   else
-    local taken = math.min(units, age == 0 and current or counts[age])
+    local taken = math.min(units, counts[age])
+    counts[age] = counts[age] - taken
     total = total - taken
-    if age > 0 then counts[age] = counts[age] - taken end
   end
   return struct.pack('<Bdddd' .. string.rep('d', #counts), KIND, s, bucket, total, old, unpack(counts))
 end

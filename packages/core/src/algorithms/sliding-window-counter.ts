@@ -104,18 +104,15 @@ function load(numbers: readonly number[], state: Row, base: number, now: number,
   const bucket = numbers[1];
   const buckets = numbers[2];
   const stored = state[base + 1];
-  let at = now;
-  if (stored > 0 && state[base] * stored > at) at = state[base] * stored;
-  if (stored === bucket) {
-    advance(state, base, buckets, Math.floor(at / bucket), out);
-    return at;
-  }
-  // Written in other buckets: what was used stays used, all of it in the current bucket of the new kind; at most what
-  // the policy holds, whatever this request's limit is, because it is stored for all.
   let used = 0;
+  let at = now;
   if (stored > 0) {
+    at = Math.max(now, state[base] * stored);
     const s = Math.floor(at / stored);
     advance(state, base, buckets, s, out);
+    if (stored === bucket) return at;
+    // Written in other buckets: what was used stays used, all of it in the current bucket of the new kind; at most what
+    // the policy holds, whatever this request's limit is, because it is stored for all.
     const then = [0, stored, buckets, numbers[3], numbers[4]];
     used = Math.min(numbers[5], out[NEXT + 2] + partOf(then, out[NEXT + EDGE], at - s * stored));
   }
@@ -166,35 +163,32 @@ function partOf(numbers: readonly number[], old: number, e: number): number {
   return numbers[4] === 1 ? floorMulDiv(old, bucket - e, bucket) : ceilMulDiv(old, bucket - e, bucket);
 }
 
-/** The first ms of a bucket at which `old` at the edge leaves `room`; not below the bucket's length if none does. */
-function firstFit(numbers: readonly number[], old: number, room: number): number {
-  const bucket = numbers[1];
-  if (old === 0 || numbers[3] === DROP) return 0;
-  if (numbers[3] === KEEP) return room >= old ? 0 : bucket;
-  return numbers[4] === 1
-    ? bucket - ceilMulDiv(room + 1, bucket, old) + 1
-    : bucket - floorMulDiv(room, bucket, old);
-}
-
 /** Walks forward, bucket by bucket, to the first instant at which `cost` fits. */
 function wait(numbers: readonly number[], out: Row, at: number, cost: number): number {
   const bucket = numbers[1];
   const buckets = numbers[2];
+  const edge = numbers[3];
   const s = out[NEXT];
-  let full = out[NEXT + 2];
-  let leaves = out[NEXT + EDGE];
   let begin = at - s * bucket;
+  let leaves = out[NEXT + EDGE];
+  let full = out[NEXT + 2];
   for (let j = 0; j <= buckets + 1; j++) {
     if (j > 0) {
+      begin = 0;
       leaves = j < buckets ? out[NEXT + placeOf(buckets - j, buckets)] : full;
       full -= leaves;
-      begin = 0;
     }
     const room = numbers[0] - cost - full;
-    if (room >= 0) {
-      const offset = Math.max(begin, firstFit(numbers, leaves, room));
-      if (offset < bucket) return (s + j) * bucket + offset - at;
+    // The first ms of this bucket at which what is at the edge leaves that room; none if not below the bucket's length.
+    let offset = begin;
+    if (room < 0 || (leaves > room && edge === KEEP)) {
+      offset = bucket;
+    } else if (leaves > room && edge !== DROP) {
+      const fit =
+        numbers[4] === 1 ? ceilMulDiv(room + 1, bucket, leaves) - 1 : floorMulDiv(room, bucket, leaves);
+      offset = Math.max(begin, bucket - fit);
     }
+    if (offset < bucket) return (s + j) * bucket + offset - at;
   }
   return NEVER;
 }

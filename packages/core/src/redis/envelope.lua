@@ -1,6 +1,6 @@
 -- One decision over any number of policies: all or nothing, in one step.
 --
--- KEYS: one per policy. ARGV: what to do (consume, peek, charge, refund, reset); the numbers, packed as 64-bit integers; then
+-- KEYS: one per policy. ARGV: what to do (consume, peek, charge, refund, reset); the numbers, packed as MessagePack; then
 --   for each key the name of its algorithm.
 -- The numbers: the cost; the caller's now and 1, or 0 for the server's clock; for each key how many numbers follow,
 --   those of its policy, and before them for a charge the units, for a refund the instant and the level of what was
@@ -17,8 +17,8 @@ local LEAST_TTL_UNDER_OTHER_CLOCKS = 60000
 
 if ARGV[1] == 'reset' then return redis.call('DEL', unpack(KEYS)) end
 
--- Packed so, a number can be neither negative nor a fraction nor none at all: only too big.
-local numbers = { struct.unpack('<' .. string.rep('I8', #ARGV[2] / 8), ARGV[2]) }
+-- The store packs none that is negative or a fraction.
+local numbers = { cmsgpack.unpack(ARGV[2]) }
 if math.max(unpack(numbers)) > MOST then error('sluice: expected whole numbers up to 2^53 - 1') end
 
 -- Judges the keys from i on, given whether those before admit; returns whether all do, and the reply for these keys.

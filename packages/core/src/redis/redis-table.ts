@@ -85,12 +85,7 @@ export class RedisTable implements Table<true> {
       const own = each.length === 0 ? [] : each[i];
       numbers.push(own.length + term.numbers.length, ...own, ...term.numbers);
     });
-    const packed = Buffer.allocUnsafe(8 * numbers.length);
-    for (let i = 0; i < numbers.length; i++) {
-      packed.writeUInt32LE(numbers[i] % 2 ** 32, 8 * i);
-      packed.writeUInt32LE(Math.floor(numbers[i] / 2 ** 32), 8 * i + 4);
-    }
-    return packed;
+    return pack(numbers);
   }
 }
 
@@ -111,4 +106,23 @@ function replyError(reply: unknown): StoreError {
     'unknown',
     reply,
   );
+}
+
+/** Whole numbers as MessagePack, each in the shortest form that a script reads fast: 1, 5 or 9 bytes. */
+function pack(numbers: readonly number[]): Buffer {
+  const packed = Buffer.allocUnsafe(9 * numbers.length);
+  let end = 0;
+  for (const number of numbers) {
+    if (number < 2 ** 7) {
+      end = packed.writeUInt8(number, end);
+    } else if (number < 2 ** 32) {
+      end = packed.writeUInt8(0xce, end);
+      end = packed.writeUInt32BE(number, end);
+    } else {
+      end = packed.writeUInt8(0xcf, end);
+      end = packed.writeUInt32BE(Math.floor(number / 2 ** 32), end);
+      end = packed.writeUInt32BE(number % 2 ** 32, end);
+    }
+  }
+  return packed.subarray(0, end);
 }
