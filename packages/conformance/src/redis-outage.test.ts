@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLimiter, type Decision, type Limiter, type OnStoreError, type Policy } from '@sluice/core';
 import { RedisStore, type StoreStateEvent } from '@sluice/core/redis';
@@ -45,6 +44,11 @@ function connect(port: number, options: ConnectOptions = {}): Redis {
   client.on('error', () => {});
   clients.push(client);
   return client;
+}
+
+/** The client's next such event, whatever errors it tells of meanwhile. */
+function next(client: Redis, event: 'ready' | 'close'): Promise<void> {
+  return new Promise((resolve) => client.once(event, () => resolve()));
 }
 
 interface Bench {
@@ -94,7 +98,7 @@ const degraded = (decisions: readonly Decision[]) => decisions.filter((decision)
 /** What one sees who shares nothing with the limiters but the server. */
 async function remainingOf(port: number, name: string, key = 'k'): Promise<number> {
   const client = connect(port);
-  await once(client, 'ready');
+  await next(client, 'ready');
   return (await openAs(name, client, 'throw').limiter.peek(key)).remaining;
 }
 
@@ -102,11 +106,11 @@ describe('A Redis that is killed and comes back', () => {
   it('is stood in for by memory, and is charged for what that admitted', async () => {
     const first = await server();
     const client = connect(first.port);
-    await once(client, 'ready');
+    await next(client, 'ready');
     const { limiter, events, times, recovered } = open(client);
     expect(degraded(await times(3))).toBe(0);
 
-    const gone = once(client, 'close');
+    const gone = next(client, 'close');
     await first.stop();
     await gone;
     const away = await times(40);
@@ -127,14 +131,14 @@ describe('A Redis that is killed and comes back', () => {
   it('decides no request of a key before it is charged, not even the first that it is asked', async () => {
     const first = await server();
     const client = connect(first.port);
-    await once(client, 'ready');
+    await next(client, 'ready');
     const { times } = open(client);
-    const gone = once(client, 'close');
+    const gone = next(client, 'close');
     await first.stop();
     await gone;
     expect(allowed(await times(120))).toBe(100);
 
-    const back = once(client, 'ready');
+    const back = next(client, 'ready');
     await server(first.port);
     await back;
     await sleep(500);
@@ -147,11 +151,11 @@ describe('A Redis that is killed and comes back', () => {
   it('admits with all processes together what their shares come to', async () => {
     const first = await server();
     const both = [connect(first.port), connect(first.port)];
-    await Promise.all(both.map((client) => once(client, 'ready')));
+    await Promise.all(both.map((client) => next(client, 'ready')));
     names += 1;
     const name = `t${names}`;
     const processes = both.map((client) => openAs(name, client, 'local', 0.5));
-    const gone = both.map((client) => once(client, 'close'));
+    const gone = both.map((client) => next(client, 'close'));
     await first.stop();
     await Promise.all(gone);
     const away = await Promise.all(processes.map(({ times }) => times(80)));
@@ -180,9 +184,9 @@ describe('A Redis that is killed and comes back', () => {
     for (const onStoreError of ['deny', 'allow'] as const) {
       const first = await server();
       const client = connect(first.port);
-      await once(client, 'ready');
+      await next(client, 'ready');
       const { limiter, times, recovered } = open(client, onStoreError);
-      const gone = once(client, 'close');
+      const gone = next(client, 'close');
       await first.stop();
       await gone;
       const away = await times(200);
@@ -199,7 +203,7 @@ describe('A Redis that hangs', () => {
   it('costs the deadline once and then nothing, and in the end has charged each request once', async () => {
     const { port, pid } = await server();
     const client = connect(port);
-    await once(client, 'ready');
+    await next(client, 'ready');
     const { limiter, events, times, recovered } = open(client);
     expect(degraded(await times(1))).toBe(0);
 
@@ -222,7 +226,7 @@ describe('A Redis that hangs', () => {
   it('for less than the deadline is waited for', async () => {
     const { port, pid } = await server();
     const client = connect(port);
-    await once(client, 'ready');
+    await next(client, 'ready');
     const { events, times } = open(client);
     await times(1);
     process.kill(pid, 'SIGSTOP');
@@ -247,7 +251,7 @@ describe('A Redis that knows the script no more', () => {
   it('is well: fifty requests at once are charged once each', async () => {
     const { port } = await server();
     const client = connect(port, { enableAutoPipelining: true });
-    await once(client, 'ready');
+    await next(client, 'ready');
     const { limiter, events, times } = open(client);
     await times(1);
     for (let i = 0; i < 4; i++) {

@@ -10,7 +10,7 @@ import type { Charge, ParsedPolicy } from '../types.js';
 import { MOST } from './exact.js';
 
 /** The most that would fit now, after this request if it was charged. */
-const REMAINING = 0;
+export const REMAINING = 0;
 /** The least wait until the request fits: 0 if it does now, {@link NEVER} if it is above the capacity. */
 export const RETRY = 1;
 /** The least wait until the key is as new. */

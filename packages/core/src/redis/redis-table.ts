@@ -4,7 +4,7 @@
  * @module
  */
 
-import { StoreError } from '../errors.js';
+import { expected, StoreError } from '../errors.js';
 import {
   ANSWER_WIDTH,
   type Answer,
@@ -80,13 +80,19 @@ export class RedisTable implements Table<true> {
 
   /** The numbers as envelope.lua takes them: for each term those of `each`, if there are any, and its own. */
   #numbers(cost: number, plan: Plan, each: readonly (readonly number[])[], now: number | undefined): Buffer {
-    const numbers = [cost, now === undefined ? 0 : now + 1];
+    const numbers = [cost, now === undefined ? 0 : whole(now) + 1];
     plan.terms.forEach((term, i) => {
       const own = each.length === 0 ? [] : each[i];
       numbers.push(own.length + term.numbers.length, ...own, ...term.numbers);
     });
     return pack(numbers);
   }
+}
+
+/** Returns `value` if Lua may be told it: packed, a number that is none would look like another. */
+function whole(value: number): number {
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw expected('ERR_SLUICE_ARGUMENT', 'numbers', 'whole numbers from 0 to 2^53 - 1', value);
 }
 
 function readReply(reply: unknown, plan: Plan): Answer {
@@ -112,7 +118,8 @@ function replyError(reply: unknown): StoreError {
 function pack(numbers: readonly number[]): Buffer {
   const packed = Buffer.allocUnsafe(9 * numbers.length);
   let end = 0;
-  for (const number of numbers) {
+  for (const each of numbers) {
+    const number = whole(each);
     if (number < 2 ** 7) {
       end = packed.writeUInt8(number, end);
     } else if (number < 2 ** 32) {

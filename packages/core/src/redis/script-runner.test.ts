@@ -152,6 +152,17 @@ describe('A server that does not serve', () => {
     expect(await run(runner)).toBe('OK');
   });
 
+  it('still gets its probe when what was to be sent together was not', async () => {
+    const client = clientOf(hang, hang, hang, ok);
+    const runner = await away(client);
+    await pass(500);
+    const mistake = () => {
+      throw new RangeError('no number');
+    };
+    expect(() => runner.together(mistake)).toThrow('no number');
+    expect(await run(runner)).toBe('OK');
+  });
+
   it('fails no request for a listener that throws, and lets its error be seen', async () => {
     const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
     const listeners: (() => void)[] = [

@@ -24,8 +24,8 @@ export class ScriptRunner implements Gate {
   readonly #connection: Connection;
   readonly #deadline: Deadline;
   readonly #breaker: Breaker<StoreError>;
-  /** The ticket of what is being sent together. */
-  #shared: Ticket | undefined;
+  /** Of what is being sent together. Who asks for its ticket must use it, so the first that is sent does. */
+  #shared: { ticket?: Ticket } | undefined;
 
   constructor(client: RedisClient, timeoutMs: number, onStateChange?: (event: StoreStateEvent) => void) {
     this.#client = client;
@@ -50,7 +50,7 @@ export class ScriptRunner implements Gate {
   }
 
   together<T>(work: () => T): T {
-    this.#shared = this.#breaker.admit();
+    this.#shared = {};
     try {
       return work();
     } finally {
@@ -64,7 +64,7 @@ export class ScriptRunner implements Gate {
     args: readonly (string | Buffer)[],
     read: (reply: unknown) => T,
   ): Promise<T> {
-    const ticket = this.#shared ?? this.#breaker.admit();
+    const ticket = this.#admit();
     if (ticket === REFUSED) return Promise.reject(refused());
     return this.#deadline.race(this.#send(keys, args).then(read)).then(
       (answer) => {
@@ -77,6 +77,12 @@ export class ScriptRunner implements Gate {
         throw error;
       },
     );
+  }
+
+  #admit(): Ticket {
+    if (this.#shared === undefined) return this.#breaker.admit();
+    this.#shared.ticket ??= this.#breaker.admit();
+    return this.#shared.ticket;
   }
 
   /** Sends the script by its name, and in full only to a server that says that it does not know it. */
