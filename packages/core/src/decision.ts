@@ -20,11 +20,15 @@ export interface Receipt {
   readonly plan: Plan;
   /** The units that have not been given back yet; 0 for what was denied or only peeked at. */
   readonly left: number;
+  /** Whether anything was charged, if only 0 units. */
+  readonly charged: boolean;
   /** What was charged, per term of the plan. */
   readonly charges: readonly Charge[];
   /** Notes that units are given back. */
   take(units: number): void;
 }
+
+const UNCHARGED = -1;
 
 /** A decision and, out of sight, its receipt. No private method: each instance would carry a mark for it. */
 class SluiceDecision implements Decision {
@@ -41,6 +45,7 @@ class SluiceDecision implements Decision {
   readonly #limiter: Maker;
   readonly #key: string;
   readonly #plan: Plan;
+  /** {@link UNCHARGED} for what was denied or only peeked at. */
   #left: number;
   /** Per term; of a lone term, its own. */
   readonly #instants: number | readonly number[];
@@ -80,7 +85,8 @@ class SluiceDecision implements Decision {
       limiter: decision.#limiter,
       key: decision.#key,
       plan: decision.#plan,
-      left: decision.#left,
+      left: Math.max(0, decision.#left),
+      charged: decision.#left !== UNCHARGED,
       charges: chargesOf(decision, decision.#plan, [decision.#instants].flat(), decision.#left),
       take: (units) => {
         decision.#left -= units;
@@ -123,7 +129,7 @@ export function readAnswer(
   if (policies.length === 1 && terms.length === 1) {
     // Most limiters have one policy: no loops, no lists for them.
     const retry = answer[1];
-    const left = charge && retry === 0 ? cost : 0;
+    const left = charge && retry === 0 ? cost : UNCHARGED;
     const only = toldOf(policies[0], terms[0], answer, 0, retry);
     return new SluiceDecision(
       retry === 0,
@@ -157,7 +163,7 @@ export function readAnswer(
     each.push(toldOf(policies[place], terms[next], answer, from, allowed || retry !== 0 ? retry : delay));
     next += 1;
   }
-  const left = charge && allowed ? cost : 0;
+  const left = charge && allowed ? cost : UNCHARGED;
   const speaks = binding(each, allowed, places.length > 0 ? places[0] : 0);
   return new SluiceDecision(allowed, speaks, delayMs, cost, each, limiter, key, plan, left, instants);
 }

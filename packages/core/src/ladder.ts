@@ -38,6 +38,8 @@ export interface Fallback {
   decide(failure: StoreError, key: string, request: RequestOptions, charge: boolean): Decision;
   /** Gives back what a decision of its own charged; returns false if it is none. */
   refund(decision: Decision, units: number | undefined): boolean;
+  /** Corrects what a decision of its own charged; returns false if it is none. */
+  settle(decision: Decision, units: number): boolean;
   /** Forgets the key. */
   reset(key: string): void;
   close(): void;
@@ -67,6 +69,10 @@ export class Ladder implements Limiter<true> {
 
   async refund(decision: Decision, units?: number): Promise<void> {
     if (!this.#fallback.refund(decision, units)) await this.#limiter.refund(decision, units);
+  }
+
+  async settle(decision: Decision, units: number): Promise<void> {
+    if (!this.#fallback.settle(decision, units)) await this.#limiter.settle(decision, units);
   }
 
   async reset(key: string): Promise<void> {
@@ -118,6 +124,10 @@ export class Blind implements Fallback, Maker {
     if (receiptOf(decision)?.limiter !== this) return false;
     if (units !== undefined) parseUnits(units, 'units');
     return true;
+  }
+
+  settle(decision: Decision, units: number): boolean {
+    return this.refund(decision, units);
   }
 
   answered(): void {}

@@ -8,7 +8,7 @@ import { ChargingTable } from './charging-table.js';
 import { isRecord, parseName, parseUnits, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
 import { Debts, MOST_KEYS } from './debts.js';
-import { type Maker, readAnswer, receiptOf } from './decision.js';
+import { type Maker, type Receipt, readAnswer, receiptOf } from './decision.js';
 import { ArgumentError, expected } from './errors.js';
 import { Blind, Ladder, type OnStoreError, parseLocalShare, parseOnStoreError } from './ladder.js';
 import { Local, sharePolicies } from './local.js';
@@ -81,6 +81,24 @@ export interface Limiter<A extends boolean = boolean> {
    * @throws StoreError if the store could not answer.
    */
   refund(decision: Decision, units?: number): Eventually<A, void>;
+  /**
+   * Corrects what a request was charged to what it really cost, both ways, in one call: for what is only known afterwards,
+   * such as tokens, bytes or the cost of a query.
+   *
+   * More is added to what was charged, as debt where it is more than what is left; a window that is over by then takes
+   * none. Less is given back as by {@link refund}. May be called again. Of a denied request nothing happens.
+   *
+   * @param units - what the request cost in all.
+   * @throws ArgumentError if the decision is none of this limiter's, or the units are none.
+   * @throws StoreError if the store could not answer.
+   *
+   * @example
+   * import { createLimiter } from '@sluice/core';
+   * const limiter = createLimiter({ policies: [{ limit: 100_000, window: '1m' }] });
+   * const decision = limiter.consume('user:42', { cost: 500 });
+   * limiter.settle(decision, 734);
+   */
+  settle(decision: Decision, units: number): Eventually<A, void>;
   /**
    * Makes the key as new.
    *
@@ -210,6 +228,10 @@ class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
     return this.#async ? rejecting(() => this.#giveBack(decision, units)) : this.#giveBack(decision, units);
   }
 
+  settle(decision: Decision, units: number): Eventually<A, void> {
+    return this.#async ? rejecting(() => this.#settle(decision, units)) : this.#settle(decision, units);
+  }
+
   reset(key: string): Eventually<A, void> {
     return this.#async ? rejecting(() => this.#reset(key)) : this.#reset(key);
   }
@@ -248,15 +270,32 @@ class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
   }
 
   #giveBack(decision: Decision, wanted: number | undefined): Eventually<A, void> {
+    const receipt = this.#receiptOf(decision);
+    const units = wanted === undefined ? receipt.left : parseUnits(wanted, 'units');
+    return this.#take(receipt, Math.min(units, receipt.left));
+  }
+
+  #settle(decision: Decision, cost: number): Eventually<A, void> {
+    const receipt = this.#receiptOf(decision);
+    const units = parseUnits(cost, 'units');
+    return this.#take(receipt, receipt.charged ? receipt.left - units : 0);
+  }
+
+  #receiptOf(decision: Decision): Receipt {
     const receipt = receiptOf(decision);
     if (receipt?.limiter !== this) {
       throw expected('ERR_SLUICE_ARGUMENT', 'decision', 'a decision of this limiter', decision);
     }
-    const back = Math.min(wanted === undefined ? receipt.left : parseUnits(wanted, 'units'), receipt.left);
     this.#check(receipt.key);
-    if (back === 0) return undefined as Eventually<A, void>;
-    receipt.take(back);
-    return this.#table.refund(receipt.key, back, receipt.plan, receipt.charges, this.#now());
+    return receipt;
+  }
+
+  /** Takes units from a charge; negative ones are added. */
+  #take(receipt: Receipt, units: number): Eventually<A, void> {
+    if (units === 0 || receipt.plan.terms.length === 0) return undefined as Eventually<A, void>;
+    const { charges } = receipt;
+    receipt.take(units);
+    return this.#table.refund(receipt.key, units, receipt.plan, charges, this.#now());
   }
 
   #check(key: string): void {

@@ -61,12 +61,23 @@ export class Local implements Fallback {
   }
 
   refund(decision: Decision, units: number | undefined): boolean {
+    return this.#correct(decision, () => this.#limiter.refund(decision, units));
+  }
+
+  settle(decision: Decision, units: number): boolean {
+    return this.#correct(decision, () => this.#limiter.settle(decision, units));
+  }
+
+  /** What is given back or added here is owed less or more to the store. */
+  #correct(decision: Decision, correct: () => void): boolean {
     const receipt = receiptOf(decision);
     if (receipt?.limiter !== this.#limiter) return false;
-    this.#limiter.refund(decision, units);
+    correct();
     const loan = this.#loans.get(decision);
     const back = receipt.left - (receiptOf(decision)?.left ?? 0);
-    if (loan !== undefined && back > 0) this.#debts.refund(receipt.key, back, loan, this.#now());
+    if (loan === undefined) return true;
+    if (back > 0) this.#debts.refund(receipt.key, back, loan, this.#now());
+    else if (back < 0) this.#debts.add(receipt.key, -back, loan.plan, this.#now());
     return true;
   }
 

@@ -221,7 +221,10 @@ export interface Table<A extends boolean = boolean> {
    * the store could not be asked. Returns how it stands after that, as `decide` does of a request that costs nothing.
    */
   charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Eventually<A, Answer>;
-  /** Gives units back to what was charged, where that is still known. Never creates a key. */
+  /**
+   * Gives units back to what was charged, where that is still known; never creates a key then. Negative units are added
+   * to what was charged, as debt where they are more than what is left.
+   */
   refund(
     id: string,
     units: number,

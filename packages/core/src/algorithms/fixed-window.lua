@@ -39,15 +39,15 @@ local function decide(state, now, cost, limit, window, own, countDenied)
     used > 0 and left or 0,
     at,
     0,
-  }, writes, writes ~= NOTHING and struct.pack('<Bddd', KIND, (at + left) / window - 1, window, used)
+  }, writes, (writes ~= NOTHING or ARGV[1] == 'settle') and struct.pack('<Bddd', KIND, (at + left) / window - 1, window, used)
 end
 
 -- Making a function costs; most calls are no refunds.
-if ARGV[1] ~= 'refund' then return decide, nil, nil, KIND end
+if ARGV[1] ~= 'refund' and ARGV[1] ~= 'settle' then return decide, nil, nil, KIND end
 
 local function refund(state, now, units, at)
   local k, window, used = struct.unpack('<ddd', state, 2)
-  if math.floor(at / window) == k then used = math.max(0, used - units) end
+  if math.floor(at / window) == k then used = math.min(math.max(0, used - units), MOST) end
   return struct.pack('<Bddd', KIND, k, window, used)
 end
 

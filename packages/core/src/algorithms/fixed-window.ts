@@ -58,7 +58,7 @@ export const fixedWindow: Algorithm = {
   refund(_numbers, state, base, _now, units, charge) {
     const window = state[base + 1];
     if (window > 0 && Math.floor(charge.at / window) === state[base]) {
-      state[base + 2] = Math.max(0, state[base + 2] - units);
+      state[base + 2] = Math.min(Math.max(0, state[base + 2] - units), MOST);
     }
   },
 };

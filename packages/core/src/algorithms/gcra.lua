@@ -22,8 +22,9 @@ end
 
 local function decide(state, now, cost, burst, rate, period, own)
   local debt, storedRate, storedPeriod, takesOver = 0, rate, period, own == 1
+  local storedBurst
   if state then
-    local _, tat, storedBurst
+    local _, tat
     _, tat, storedBurst, storedRate, storedPeriod = struct.unpack(#state == NARROW_BYTES and NARROW or WIDE, state)
     if storedPeriod < 0 then takesOver, storedPeriod = false, -storedPeriod end
     debt = debtAt(now, tat, storedBurst, storedRate, storedPeriod)
@@ -46,13 +47,18 @@ local function decide(state, now, cost, burst, rate, period, own)
     debt = ceilMulDiv(debt, period, storedPeriod) + cost * period
     room = burst - math.ceil(debt / period)
   end
-  local reset = debt == 0 and 0 or math.ceil(debt / (charged and rate or storedRate))
+  if charged then storedRate, storedPeriod = rate, period end
+  local reset = debt == 0 and 0 or math.ceil(debt / storedRate)
 
   -- What was taken over is stored even if the request is denied: or else it would be taken over again later.
   local writes = charged and IF_ADMITTED or changed and not fits and cost <= burst and ALWAYS or NOTHING
 
   local next
-  if writes ~= NOTHING then
+  if writes == NOTHING and ARGV[1] == 'settle' and state and not changed then
+    -- As it was written, but for the debt.
+    local size = takesOver and storedPeriod or -storedPeriod
+    next = struct.pack(WIDE, KIND, (now - EPOCH) * storedRate + debt, storedBurst, storedRate, size)
+  elseif writes ~= NOTHING or ARGV[1] == 'settle' then
     local tat = (now - EPOCH) * rate + debt
     local narrow = own == 1 and burst < 65536 and rate < 256 and period < 65536 and tat < 1e14 and tat > -1e14
     next = struct.pack(narrow and NARROW or WIDE, KIND, tat, burst, rate, own == 1 and period or -period)
@@ -67,13 +73,15 @@ local function decide(state, now, cost, burst, rate, period, own)
 end
 
 -- Making a function costs; most calls are no refunds.
-if ARGV[1] ~= 'refund' then return decide, nil, nil, KIND end
+if ARGV[1] ~= 'refund' and ARGV[1] ~= 'settle' then return decide, nil, nil, KIND end
 
 local function refund(state, now, units)
   local _, tat, burst, rate, period = struct.unpack(#state == NARROW_BYTES and NARROW or WIDE, state)
   local size = math.abs(period)
   local debt = debtAt(now, tat, burst, rate, size) - units * size
-  return struct.pack(WIDE, KIND, (now - EPOCH) * rate + math.max(0, debt), burst, rate, period)
+  -- Of debt beyond the capacity it remembers no more than that, so that it stays exact.
+  debt = math.max(0, math.min(debt, burst * size))
+  return struct.pack(WIDE, KIND, (now - EPOCH) * rate + debt, burst, rate, period)
 end
 
 return decide, refund, nil, KIND

@@ -47,20 +47,27 @@ export const gcra: Algorithm = {
       debt = ceilMulDiv(debt, period, storedPeriod) + cost * period;
       room = burst - Math.ceil(debt / period);
     }
-    const reset = debt === 0 ? 0 : Math.ceil(debt / (charged ? rate : storedRate));
+    const written = charged || changed || !known;
+    if (written) {
+      storedRate = rate;
+      storedPeriod = period;
+    }
+    const reset = debt === 0 ? 0 : Math.ceil(debt / storedRate);
 
     // What was taken over is stored even if the request is denied: or else it would be taken over again later.
     const writes = charged ? IF_ADMITTED : changed && !fits && cost <= burst ? ALWAYS : NOTHING;
     report(out, room, retry, reset, now, writes);
-    out[NEXT] = (now - EPOCH) * rate + debt;
-    out[NEXT + 1] = burst;
-    out[NEXT + 2] = rate;
-    out[NEXT + 3] = numbers[3] === 1 ? period : -period;
+    out[NEXT] = (now - EPOCH) * storedRate + debt;
+    out[NEXT + 1] = written ? burst : state[base + 1];
+    out[NEXT + 2] = storedRate;
+    out[NEXT + 3] = written ? (numbers[3] === 1 ? period : -period) : state[base + 3];
   },
 
   refund(_numbers, state, base, now, units) {
-    const debt = debtAt(state, base, now) - units * Math.abs(state[base + 3]);
-    state[base] = (now - EPOCH) * state[base + 2] + Math.max(0, debt);
+    const period = Math.abs(state[base + 3]);
+    const debt = debtAt(state, base, now) - units * period;
+    // Of debt beyond the capacity it remembers no more than that, so that it stays exact.
+    state[base] = (now - EPOCH) * state[base + 2] + Math.max(0, Math.min(debt, state[base + 1] * period));
   },
 };
 

@@ -15,11 +15,11 @@ local function decide(state, now, cost, capacity, rate, period, own)
 end
 
 -- Making a function costs; most calls are no refunds.
-if ARGV[1] ~= 'refund' then return decide, nil, nil, kind end
+if ARGV[1] ~= 'refund' and ARGV[1] ~= 'settle' then return decide, nil, nil, kind end
 
 local function refund(state, now, units, at, level)
   local tokens, part, stored = struct.unpack('<ddd', state, 2)
-  if stored ~= at or tokens + (part > 0 and 1 or 0) ~= level then return state end
+  if units > 0 and (stored ~= at or tokens + (part > 0 and 1 or 0) ~= level) then return state end
   return bucketRefund(state, now, units)
 end
 

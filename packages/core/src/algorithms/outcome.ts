@@ -47,7 +47,10 @@ export interface Algorithm {
   /** How many numbers of state a key has. */
   width(numbers: readonly number[]): number;
   decide(numbers: readonly number[], state: Row, base: number, now: number, cost: number, out: Row): void;
-  /** Takes units back from `state[base…]` in place. `now` matters to those whose debt ages. */
+  /**
+   * Takes units back from what was charged, in `state[base…]` in place. Negative ones are added to it, also beyond the
+   * limit: then the state is one that `decide` has brought up to `now`.
+   */
   refund(
     numbers: readonly number[],
     state: Row,

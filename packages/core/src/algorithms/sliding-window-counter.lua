@@ -132,11 +132,11 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, own,
     reset,
     at,
     0,
-  }, writes, writes ~= NOTHING and struct.pack('<Bdddd', KIND, s, bucket, used, old) .. ring
+  }, writes, (writes ~= NOTHING or ARGV[1] == 'settle') and struct.pack('<Bdddd', KIND, s, bucket, used, old) .. ring
 end
 
 -- Making a function costs; most calls are no refunds.
-if ARGV[1] ~= 'refund' then return decide, nil, nil, KIND end
+if ARGV[1] ~= 'refund' and ARGV[1] ~= 'settle' then return decide, nil, nil, KIND end
 
 local function refund(state, now, units, at)
   local s, bucket, total, old = struct.unpack('<dddd', state, 2)
@@ -145,9 +145,9 @@ local function refund(state, now, units, at)
   local age = s - math.floor(at / bucket)
   if age < 0 or age > buckets then return state end
   if age == buckets then
-    old = old - math.min(units, old)
+    old = old - math.max(math.min(units, old), math.max(old, total) - MOST)
   else
-    local taken = math.min(units, counts[age])
+    local taken = math.max(math.min(units, counts[age]), math.max(counts[age], total) - MOST)
     counts[age] = counts[age] - taken
     total = total - taken
   end

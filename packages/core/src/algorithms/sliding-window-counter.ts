@@ -93,7 +93,8 @@ export const slidingWindowCounter: Algorithm = {
     const age = state[base] - Math.floor(charge.at / bucket);
     if (age < 0 || age > buckets) return;
     const place = base + placeOf(age, buckets);
-    const taken = Math.min(units, age === 0 ? current(state, base, buckets) : state[place]);
+    const count = age === 0 ? current(state, base, buckets) : state[place];
+    const taken = Math.max(Math.min(units, count), Math.max(count, state[base + 2]) - MOST);
     if (age > 0) state[place] -= taken;
     if (age < buckets) state[base + 2] -= taken;
   },

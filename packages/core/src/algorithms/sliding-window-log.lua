@@ -52,14 +52,18 @@ local function decide(log, now, cost, limit, window)
 end
 
 -- Making a function costs; most calls are no refunds.
-if ARGV[1] ~= 'refund' then return decide, nil, open end
+if ARGV[1] ~= 'refund' and ARGV[1] ~= 'settle' then return decide, nil, open end
 
--- Takes units from the entry of the charge's instant, if it is still there.
+-- Takes units from the entry of the charge's instant, or adds negative ones to it; returns whether it is still there.
 local function refund(log, now, units, at)
   local i = firstIndex(log, function(i) return log.instant(i) >= at end)
-  if i <= log.count and log.instant(i) == at then
+  if i > log.count or log.instant(i) ~= at then return false end
+  if units < 0 then
+    log.raise(i, -units)
+  else
     log.take(i, math.min(units, log.sum(i) - log.sum(i - 1)))
   end
+  return true
 end
 
 return decide, refund, open

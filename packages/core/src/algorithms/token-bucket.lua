@@ -1,6 +1,7 @@
 -- Token bucket: `burst` tokens at most, refilled at `rate` tokens per `period` ms; see token-bucket.ts.
 -- numbers: burst, rate, period, own (1 if the limit is the policy's own, 0 if it is this request's).
--- state: tokens, part, at, rate, period (those it was written under; the period negative if under one request's limit).
+-- state: tokens, part, at, rate, period (those it was written under; the period negative if under one request's limit,
+--   the rate negative if debt beyond the capacity is meant: a request cost more than was expected).
 
 -- What a state of this algorithm and of leaky-bucket begins with: of another kind, it counts as absent.
 local KIND = 3
@@ -31,15 +32,17 @@ local function time(tokens, part, rate, period)
 end
 
 local function decide(state, now, cost, burst, rate, period, own)
-  local tokens, part, at, storedRate, storedPeriod, takesOver = 0, 0, now, rate, period, own == 1
+  local tokens, part, at, storedRate, storedPeriod, takesOver, meant = 0, 0, now, rate, period, own == 1, false
   if state then
     tokens, part, at, storedRate, storedPeriod = struct.unpack('<ddddd', state, 2)
     if storedPeriod < 0 then takesOver, storedPeriod = false, -storedPeriod end
+    if storedRate < 0 then meant, storedRate = true, -storedRate end
     local elapsed = 0
     if now > at then elapsed, at = now - at, now end
     tokens, part = age(elapsed, tokens, part, storedRate, storedPeriod)
   end
-  local changed = takesOver and (storedRate ~= rate or storedPeriod ~= period or tokens > burst)
+  local over = tokens > burst and not meant
+  local changed = takesOver and (storedRate ~= rate or storedPeriod ~= period or over)
   if changed then
     part = ceilMulDiv(part, period, storedPeriod)
     if tokens >= burst then tokens, part = burst, 0 end
@@ -67,19 +70,27 @@ local function decide(state, now, cost, burst, rate, period, own)
   -- What was taken over is stored even if the request is denied: or else it would be taken over again later.
   local writes = charged and IF_ADMITTED or changed and not fits and cost <= burst and ALWAYS or NOTHING
 
+  local next
+  if writes == NOTHING and ARGV[1] == 'settle' and state and not changed then
+    -- As it was written, but for the debt.
+    next = struct.pack('<Bddd', KIND, tokens, part, at) .. string.sub(state, 26)
+  elseif writes ~= NOTHING or ARGV[1] == 'settle' then
+    next = struct.pack('<Bddddd', KIND, tokens, part, at, rate, own == 1 and period or -period)
+  end
   return {
     room > 0 and room or 0,
     retry,
     time(tokens, part, storedRate, storedPeriod),
     at,
     0,
-  }, writes, writes ~= NOTHING and struct.pack('<Bddddd', KIND, tokens, part, at, rate, own == 1 and period or -period), tokens, part
+  }, writes, next, tokens, part
 end
 
 local function refund(state, now, units)
   local tokens, part, at, rate, period = struct.unpack('<ddddd', state, 2)
-  tokens = tokens - units
+  tokens = math.min(tokens - units, MOST)
   if tokens < 0 then tokens, part = 0, 0 end
+  if units < 0 then rate = -math.abs(rate) end
   return struct.pack('<Bddddd', KIND, tokens, part, at, rate, period)
 end
 

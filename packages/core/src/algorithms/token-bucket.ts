@@ -11,7 +11,8 @@
  * charged. Otherwise limits that take turns would forgive each other's debt.
  *
  * numbers: burst, rate, period, own (1 if the limit is the policy's own, 0 if it is this request's).
- * state: tokens, part, at, rate, period (those it was written under; the period negative if under one request's limit).
+ * state: tokens, part, at, rate, period (those it was written under; the period negative if under one request's limit,
+ *   the rate negative if debt beyond the capacity is meant: a request cost more than was expected).
  *
  * @module
  */
@@ -36,14 +37,15 @@ export const tokenBucket: Algorithm = {
     const period = numbers[2];
 
     const known = state[base + 4] !== 0;
-    let storedRate = known ? state[base + 3] : rate;
+    let storedRate = known ? Math.abs(state[base + 3]) : rate;
     let storedPeriod = known ? Math.abs(state[base + 4]) : period;
     const at = Math.max(now, state[base + 2]);
     age(state, base, at, out);
     let tokens = out[NEXT];
     let part = out[NEXT + 1];
     const own = numbers[3] === 1 && state[base + 4] > 0;
-    const changed = own && (storedRate !== rate || storedPeriod !== period || tokens > burst);
+    const over = tokens > burst && state[base + 3] > 0;
+    const changed = own && (storedRate !== rate || storedPeriod !== period || over);
     if (changed) {
       part = ceilMulDiv(part, period, storedPeriod);
       if (tokens >= burst) {
@@ -69,8 +71,10 @@ export const tokenBucket: Algorithm = {
         tokens += 1;
       }
       room = burst - tokens - (part > 0 ? 1 : 0);
+      storedRate = rate;
+      storedPeriod = period;
     }
-    const reset = charged ? time(tokens, part, rate, period) : time(tokens, part, storedRate, storedPeriod);
+    const reset = time(tokens, part, storedRate, storedPeriod);
 
     // What was taken over is stored even if the request is denied: or else it would be taken over again later.
     const writes = charged ? IF_ADMITTED : changed && !fits && cost <= burst ? ALWAYS : NOTHING;
@@ -78,13 +82,15 @@ export const tokenBucket: Algorithm = {
     out[NEXT] = tokens;
     out[NEXT + 1] = part;
     out[NEXT + 2] = at;
-    out[NEXT + 3] = rate;
-    out[NEXT + 4] = numbers[3] === 1 ? period : -period;
+    const written = charged || changed || !known;
+    out[NEXT + 3] = written ? rate : state[base + 3];
+    out[NEXT + 4] = written ? (numbers[3] === 1 ? period : -period) : state[base + 4];
   },
 
   refund(_numbers, state, base, _now, units) {
-    state[base] -= units;
+    state[base] = Math.min(state[base] - units, MOST);
     if (state[base] < 0) state[base] = state[base + 1] = 0;
+    if (units < 0) state[base + 3] = -Math.abs(state[base + 3]);
   },
 };
 
@@ -92,7 +98,7 @@ export const tokenBucket: Algorithm = {
 function age(state: Row, base: number, at: number, out: Row): void {
   let tokens = state[base];
   let part = state[base + 1];
-  const rate = state[base + 3];
+  const rate = Math.abs(state[base + 3]);
   const period = Math.abs(state[base + 4]);
   if (period > 0) {
     const elapsed = at - state[base + 2];

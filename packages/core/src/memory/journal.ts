@@ -44,12 +44,15 @@ export class Journal implements LogReader {
     this.#end += 1;
   }
 
-  /** Takes up to `units` from the entry at `at`, if it is still there. */
-  take(at: number, units: number): void {
+  /** Takes up to `units` from the entry at `at`, or adds negative ones to it; returns whether it is still there. */
+  take(at: number, units: number): boolean {
     const i = firstIndex(this, (entry) => this.instant(entry) >= at);
-    if (i === this.length || this.instant(i) !== at) return;
-    const taken = Math.min(units, this.sum(i) - this.sum(i - 1));
+    if (i === this.length || this.instant(i) !== at) return false;
+    if (this.sum(this.length - 1) - units > MOST) this.#rewrite(this.#pairs.length);
+    const most = this.sum(this.length - 1) - MOST;
+    const taken = Math.max(Math.min(units, this.sum(i) - this.sum(i - 1)), most);
     for (let j = this.#head + i; j < this.#end; j++) this.#pairs[2 * j + 1] -= taken;
+    return true;
   }
 
   /** Moves the entries to the front of an array of about `size` numbers and lets the sums begin at 0 again. */

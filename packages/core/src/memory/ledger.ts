@@ -125,6 +125,40 @@ export class Ledger {
     if (slot > 0 && this.writes) this.write(slot, plan);
   }
 
+  /** Adds units to what was charged, also beyond the limits, and stores it as {@link judge} does. */
+  settle(slot: number, units: number, plan: Plan, charges: readonly Charge[], now: number): void {
+    for (let i = 0; i < plan.places.length; i++) {
+      const section = this.#sections[plan.places[i]];
+      const { numbers } = plan.terms[i];
+      const out = this.#decide(slot, plan, i, 0, now);
+      if (section.algorithm === undefined) this.#settleLog(slot, section, numbers, units, charges[i]);
+      else {
+        const settled = out.slice();
+        section.algorithm.refund(numbers, settled, NEXT, now, -units, charges[i]);
+        section.algorithm.decide(numbers, settled, NEXT, now, 0, out);
+        if (out[RESET] > 0) out[WRITES] = ALWAYS;
+      }
+    }
+    this.writes = true;
+    if (slot > 0) this.write(slot, plan);
+  }
+
+  #settleLog(
+    slot: number,
+    { journals, out }: Section,
+    numbers: readonly number[],
+    units: number,
+    charge: Charge,
+  ): void {
+    const window = numbers[1];
+    if (journals.get(slot)?.take(charge.at, -units)) return;
+    if (charge.at <= out[AT] - window) return;
+    // Nothing was charged at first, so there is no entry of it.
+    out[NEXT + 1] = units;
+    out[RESET] = window;
+    out[WRITES] = ALWAYS;
+  }
+
   /** Gives a slot that was free to a key. */
   begin(slot: number): void {
     this.#rows.reach(slot);

@@ -68,8 +68,13 @@ export class MemoryTable implements Table<false> {
   }
 
   refund(id: string, units: number, plan: Plan, charges: readonly Charge[], given: number | undefined): void {
-    const slot = this.#index.get(shorten(id));
-    if (slot > 0 && this.#ledger.refund(slot, units, plan, charges, given ?? Date.now())) this.#drop(slot);
+    const now = given ?? Date.now();
+    const key = shorten(id);
+    const slot = this.#index.get(key);
+    if (units < 0) {
+      this.#ledger.settle(slot, -units, plan, charges, now);
+      if (slot === 0) this.#begin(key, true, plan, now);
+    } else if (slot > 0 && this.#ledger.refund(slot, units, plan, charges, now)) this.#drop(slot);
   }
 
   reset(id: string): void {

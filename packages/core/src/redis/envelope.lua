@@ -1,10 +1,10 @@
 -- One decision over any number of policies: all or nothing, in one step.
 --
--- KEYS: one per policy. ARGV: what to do (consume, peek, charge, refund, reset); the numbers, packed as MessagePack; then
+-- KEYS: one per policy. ARGV: what to do (consume, peek, charge, refund, settle, reset); the numbers, packed as MessagePack; then
 --   for each key the name of its algorithm.
 -- The numbers: the cost; the caller's now and 1, or 0 for the server's clock; for each key how many numbers follow,
---   those of its policy, and before them for a charge the units, for a refund the instant and the level of what was
---   charged. A charge is not all or nothing: each key is charged by itself, no more than what remains.
+--   those of its policy, and before them for a charge the units, for a refund or settlement the instant and the level of
+--   what was charged. A charge is not all or nothing: each key is charged by itself, no more than what remains.
 -- Reply of consume, peek and charge: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
 --   the queue or, where another key denies, the wait that comes of being counted all the same; text from 1e15 on.
 --
@@ -49,6 +49,20 @@ local function judge(i, position, admitted, now)
     writes = outcome[3] > 0 and not open and ALWAYS or NOTHING
     if outcome[3] == 0 then redis.call('DEL', key) end
     judge(i + 1, to + 1, admitted, now)
+  elseif ARGV[1] == 'settle' then
+    -- More was used than was charged: it is added to what was, beyond the limit too.
+    outcome, writes, next = decide(state, now, 0, unpack(numbers, from + 2, to))
+    local settled = refund(open and state or next, now, -cost, unpack(numbers, from, to))
+    if not open then
+      next, outcome = settled, decide(settled, now, 0, unpack(numbers, from + 2, to))
+      if outcome[3] > 0 then writes = ALWAYS end
+    elseif settled then
+      outcome = decide(open(key), now, 0, unpack(numbers, from + 2, to))
+    elseif numbers[from] > outcome[4] - numbers[to] then
+      -- Nothing was charged at first, so there is no entry of it.
+      writes, outcome[3] = ALWAYS, numbers[to]
+    end
+    judge(i + 1, to + 1, admitted, now)
   elseif ARGV[1] == 'charge' then
     cost = math.min(numbers[from], decide(state, now, 0, unpack(numbers, from + 1, to))[1])
     outcome, writes, next = decide(state, now, cost, unpack(numbers, from + 1, to))
@@ -82,7 +96,7 @@ local function judge(i, position, admitted, now)
     state.add(next, outcome[4], cost, string.format('%d', ttl))
   elseif writes ~= NOTHING then
     redis.call('SET', key, next, 'PX', string.format('%d', ttl))
-  elseif found and (ARGV[1] == 'refund' or ARGV[1] == 'consume' and redis.call('PTTL', key) == -1) then
+  elseif found and (ARGV[1] == 'refund' or ARGV[1] == 'settle' or ARGV[1] == 'consume' and redis.call('PTTL', key) == -1) then
     -- A refund may take the last entry of a log; and a key that has lost its TTL would live for ever.
     redis.call('PEXPIRE', key, string.format('%d', ttl))
   end

@@ -106,6 +106,23 @@ local function open(key)
     redis.call('PEXPIRE', key, ttl)
   end
 
+  -- Adds units to entry i, and writes the log anew.
+  if ARGV[1] == 'settle' then
+    function log.raise(i, units)
+      local origin, start, total = log.instant(1), log.sum(0), log.sum(log.count)
+      local more = math.min(units, MOST - (total - start))
+      local new = kindFor(log.instant(log.count) - origin, total - start + more)
+      local parts = { struct.pack(HEADER_FORMAT, new, origin, 0, 0) }
+      local kept = bytes(1, log.count)
+      for place = 1, #kept, size do
+        local instant, sum = struct.unpack(format, kept, place)
+        local raised = (place - 1) / size + 1 >= i and more or 0
+        parts[#parts + 1] = struct.pack(FORMATS[new], base + instant - origin, sum - start + raised)
+      end
+      redis.call('SET', key, table.concat(parts), 'KEEPTTL')
+    end
+  end
+
   -- Takes units from entry i, which holds as many.
   function log.take(i, units)
     local kept = bytes(i, log.count)

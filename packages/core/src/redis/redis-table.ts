@@ -54,7 +54,8 @@ export class RedisTable implements Table<true> {
     now: number | undefined,
   ): Promise<void> {
     const each = charges.map(({ at, level }) => [at, level]);
-    return this.#run(id, plan, 'refund', this.#numbers(units, plan, each, now), () => {});
+    const operation = units < 0 ? 'settle' : 'refund';
+    return this.#run(id, plan, operation, this.#numbers(Math.abs(units), plan, each, now), () => {});
   }
 
   reset(id: string): Promise<void> {
