@@ -7,7 +7,8 @@ import { Redis } from 'ioredis';
 
 const { REDIS_URL, LIMITER, LIMIT } = process.env;
 
-const store = new RedisStore({ client: new Redis(REDIS_URL) });
+const client = new Redis(REDIS_URL, { autoResendUnfulfilledCommands: false });
+const store = new RedisStore({ client });
 
 const app = express();
 app.use(rateLimit({ name: LIMITER, limit: Number(LIMIT), window: '1m', store }));
