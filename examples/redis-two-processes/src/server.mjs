@@ -8,7 +8,8 @@ import { Redis } from 'ioredis';
 const { REDIS_URL, LIMITER, LIMIT } = process.env;
 
 const client = new Redis(REDIS_URL, { autoResendUnfulfilledCommands: false });
-const store = new RedisStore({ client });
+// A decision that takes longer is made without Redis.
+const store = new RedisStore({ client, timeout: '2s' });
 
 const app = express();
 app.use(rateLimit({ name: LIMITER, limit: Number(LIMIT), window: '1m', store }));
