@@ -7,7 +7,9 @@ import { Redis } from 'ioredis';
 
 const { REDIS_URL, LIMITER, LIMIT } = process.env;
 
-const store = new RedisStore({ client: new Redis(REDIS_URL) });
+const client = new Redis(REDIS_URL, { autoResendUnfulfilledCommands: false });
+// A decision that takes longer is made without Redis.
+const store = new RedisStore({ client, timeout: '2s' });
 
 const app = express();
 app.use(rateLimit({ name: LIMITER, limit: Number(LIMIT), window: '1m', store }));

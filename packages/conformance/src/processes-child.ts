@@ -22,7 +22,10 @@ export type Result = readonly number[];
 
 const ports = process.argv.slice(2).map(Number);
 const nodes = ports.map((port) => ({ host: '127.0.0.1', port }));
-const client = nodes.length === 1 ? new Redis(nodes[0]) : new Cluster(nodes);
+const client =
+  nodes.length === 1
+    ? new Redis({ ...nodes[0], autoResendUnfulfilledCommands: false })
+    : new Cluster(nodes, { retryDelayOnFailover: 0 });
 
 async function work({ prefix, name, policies, keys, requests }: Task): Promise<Result> {
   const limiter = createLimiter({

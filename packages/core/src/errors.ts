@@ -58,6 +58,12 @@ export class ArgumentError extends TypeError {
 /**
  * The store could not answer: late, unreachable, refused, or its reply made no sense. `cause` is what it said. Nothing
  * is known to be over the limit.
+ *
+ * @example
+ * import type { Limiter, StoreError } from '@sluice/core';
+ * async function forget(limiter: Limiter<true>, key: string) {
+ *   await limiter.reset(key).catch((error: StoreError) => console.error(error.code, error.outcome));
+ * }
  */
 export class StoreError extends Error {
   override readonly name = 'StoreError';

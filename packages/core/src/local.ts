@@ -10,7 +10,7 @@ import { type Maker, receiptOf } from './decision.js';
 import type { StoreError } from './errors.js';
 import { type Fallback, planFor } from './ladder.js';
 import type { Limiter, RequestOptions } from './limiter.js';
-import type { Decision, ParsedPolicy } from './types.js';
+import type { Decision, ParsedPolicy, Plan } from './types.js';
 
 /** Decides in memory, with a share of every limit, and lets the store be charged when it is back. */
 export class Local implements Fallback {
@@ -20,6 +20,8 @@ export class Local implements Fallback {
   readonly #table: ChargingTable;
   readonly #debts: Debts;
   readonly #now: () => number | undefined;
+  /** Of a request that brings no limit of its own. */
+  readonly #plan: Plan;
   readonly #loans = new WeakMap<Decision, Loan>();
 
   /**
@@ -40,6 +42,7 @@ export class Local implements Fallback {
     this.#table = table;
     this.#debts = debts;
     this.#now = now;
+    this.#plan = planFor(policies, undefined);
   }
 
   answered(): void {
@@ -54,7 +57,8 @@ export class Local implements Fallback {
     const decision = this.#limiter.consume(key, own);
     // What the store may have charged already must not be charged again.
     if (decision.allowed && cost > 0 && failure.outcome === 'not-run') {
-      const loan = this.#debts.add(key, cost, planFor(this.#policies, limit), this.#now());
+      const plan = limit === undefined ? this.#plan : planFor(this.#policies, limit);
+      const loan = this.#debts.add(key, cost, plan, this.#now());
       if (loan !== undefined) this.#loans.set(decision, loan);
     }
     return decision;

@@ -256,7 +256,7 @@ export function accidents(start: Start): void {
 export function onRedis(start: Start): void {
   let client: Redis;
   beforeAll(() => {
-    client = new Redis(sharedServers().port);
+    client = new Redis(sharedServers().port, { autoResendUnfulfilledCommands: false });
   });
   afterAll(async () => {
     await client.quit();
@@ -293,6 +293,7 @@ export function onRedis(start: Start): void {
     await once(closed.server, 'close');
 
     const nowhere = new Redis(port, {
+      autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       retryStrategy: () => null,
       lazyConnect: true,
