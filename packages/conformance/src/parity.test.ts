@@ -48,7 +48,7 @@ describe('Memory and Redis decide the same, to the last field,', () => {
     async () => {
       const seed = seedFromEnvironment() ?? randomInt(2 ** 31);
       process.stderr.write(`parity: SLUICE_SEED=${seed}\n`);
-      const tally: Tally = { steps: 0, allowed: 0, denied: 0, refunds: 0, charges: 0 };
+      const tally: Tally = { steps: 0, allowed: 0, denied: 0, refunds: 0, settlements: 0, charges: 0 };
       let next = 0;
       const lane = async () => {
         while (next < LONG_TRACES + TRACES) {
@@ -62,6 +62,7 @@ describe('Memory and Redis decide the same, to the last field,', () => {
       expect(tally.denied).toBeGreaterThan(tally.steps / 10);
       expect(tally.allowed).toBeGreaterThan(tally.steps / 10);
       expect(tally.refunds).toBeGreaterThan(tally.steps / 20);
+      expect(tally.settlements).toBeGreaterThan(tally.steps / 100);
       expect(tally.charges).toBeGreaterThan(tally.steps / 100);
     },
     scaled(300_000),

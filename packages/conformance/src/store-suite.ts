@@ -17,6 +17,7 @@ import { peek } from './store/peek.js';
 import { refund } from './store/refund.js';
 import { requestLimit } from './store/request-limit.js';
 import { reset } from './store/reset.js';
+import { settle } from './store/settle.js';
 import { several } from './store/several.js';
 import { type StoreSuiteOptions, Suite } from './store/suite.js';
 import { vectors } from './store/vectors.js';
@@ -30,6 +31,7 @@ const topics = [
   charge,
   requestLimit,
   countDenied,
+  settle,
   several,
   keys,
   lifecycle,

@@ -30,6 +30,7 @@ export interface Tally {
   allowed: number;
   denied: number;
   refunds: number;
+  settlements: number;
   charges: number;
 }
 
@@ -39,7 +40,7 @@ export async function compare(
   memory: Store<false>,
   redis: Store<true>,
   name: string,
-  tally: Tally = { steps: 0, allowed: 0, denied: 0, refunds: 0, charges: 0 },
+  tally: Tally = { steps: 0, allowed: 0, denied: 0, refunds: 0, settlements: 0, charges: 0 },
 ): Promise<Difference | undefined> {
   const clock = manualClock();
   const [ourTap, theirTap] = [new Tap(memory), new Tap(redis)];
@@ -59,6 +60,7 @@ export async function compare(
     if (isDecision(left) && isDecision(right)) decisions.set(step.id, { ours: left, theirs: right });
     tally.steps += 1;
     if (step.do === 'refund') tally.refunds += 1;
+    else if (step.do === 'settle') tally.settlements += 1;
     else if (step.do === 'charge') tally.charges += 1;
     else if (isDecision(left)) tally[left.allowed ? 'allowed' : 'denied'] += 1;
   }
@@ -117,6 +119,7 @@ function act(limiter: Limiter, tap: Tap<boolean>, step: Step, of: Decision | und
   if (step.do === 'charge') return charge(limiter, tap, step);
   if (step.do === 'reset') return limiter.reset(step.key);
   if (step.do === 'refund') return of === undefined ? undefined : limiter.refund(of, step.units);
+  if (step.do === 'settle') return of === undefined ? undefined : limiter.settle(of, step.units ?? 0);
   return limiter[step.do](
     step.key,
     limit === undefined ? { cost } : { cost, limit: limitOf(limiter, limit) },

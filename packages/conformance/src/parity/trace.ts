@@ -13,12 +13,12 @@ export interface Step {
   readonly id: number;
   /** The clock, which may step back. */
   readonly at: number;
-  readonly do: 'consume' | 'peek' | 'refund' | 'reset' | 'charge';
+  readonly do: 'consume' | 'peek' | 'refund' | 'reset' | 'charge' | 'settle';
   readonly key: string;
   readonly cost?: number;
   /** By policy name. */
   readonly limit?: Readonly<Record<string, number>>;
-  /** Of a refund: the id of the step that it is of, and how much of it; all if undefined. */
+  /** Of a refund or settlement: the id of the step that it is of, and how much; of a refund all if undefined. */
   readonly of?: number;
   /** Of a charge: the first policy's units, of which the others get multiples. */
   readonly units?: number;
@@ -117,6 +117,7 @@ function stepsFrom(random: Random, policies: readonly Policy[], length: number):
     if (lot > 0.97) return { id, at, do: 'reset', key };
     if (lot > 0.85 && id > 0) {
       const of = Math.max(0, id - random.whole(1, 6));
+      if (lot > 0.93) return { id, at, do: 'settle', key, of, units: settledFrom(random, most) };
       const step = { id, at, do: 'refund', key, of } as const;
       return random.chance(0.5) ? step : { ...step, units: random.whole(0, 3) };
     }
@@ -129,6 +130,11 @@ function stepsFrom(random: Random, policies: readonly Policy[], length: number):
     const { name, algorithm = 'sliding-window-counter' } = random.pick(policies);
     return { ...step, limit: { [name as string]: limitFrom(random, algorithm) } };
   });
+}
+
+/** Most within a few units, some far above what there is. */
+function settledFrom(random: Random, most: number): number {
+  return random.pick([random.whole(0, 5), random.whole(0, 5), random.whole(0, Math.min(2 * most, MOST))]);
 }
 
 function gapFrom(random: Random, window: number): number {
