@@ -105,7 +105,8 @@ function chargesOf(decision: Decision, plan: Plan, instants: readonly number[], 
   return plan.terms.map((term, i) => {
     const { remaining } = decision.policies[plan.places[i]];
     const refunded = decision.cost - left;
-    return { at: instants[i], level: term.numbers[0] - remaining - refunded };
+    const level = term.numbers[0] - remaining - refunded;
+    return { at: instants[i], level: Math.min(level, Number.MAX_SAFE_INTEGER) };
   });
 }
 

@@ -17,10 +17,10 @@ end
 -- Making a function costs; most calls are no refunds.
 if ARGV[1] ~= 'refund' and ARGV[1] ~= 'settle' then return decide, nil, nil, kind end
 
-local function refund(state, now, units, at, level)
+local function refund(state, now, units, at, level, capacity)
   local tokens, part, stored = struct.unpack('<ddd', state, 2)
   if units > 0 and (stored ~= at or tokens + (part > 0 and 1 or 0) ~= level) then return state end
-  return bucketRefund(state, now, units)
+  return bucketRefund(state, now, units, at, level, capacity)
 end
 
 return decide, refund, nil, kind

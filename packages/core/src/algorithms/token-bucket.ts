@@ -87,7 +87,9 @@ export const tokenBucket: Algorithm = {
     out[NEXT + 4] = written ? (numbers[3] === 1 ? period : -period) : state[base + 4];
   },
 
-  refund(_numbers, state, base, _now, units) {
+  refund(numbers, state, base, _now, units) {
+    // Under a limit of 0 debt would never come back.
+    if (units < 0 && numbers[0] === 0) return;
     state[base] = Math.min(state[base] - units, MOST);
     if (state[base] < 0) state[base] = state[base + 1] = 0;
     if (units < 0) state[base + 3] = -Math.abs(state[base + 3]);
