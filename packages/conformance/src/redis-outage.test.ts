@@ -4,7 +4,8 @@ import { RedisStore, type StoreStateEvent } from '@sluice/core/redis';
 import { Redis } from 'ioredis';
 import { type RedisServer, redisCommand, startRedis } from './redis-server.js';
 
-const TIMEOUT_MS = 100;
+/** Long enough for a server that has to share this machine with other tests. */
+const TIMEOUT_MS = 500;
 /** What a decision may take longer than its deadline. */
 const SLACK_MS = 50;
 /** How long the store is left alone after it has failed, and some time to connect. */
@@ -12,6 +13,17 @@ const RECOVERY_MS = 1000;
 
 /** A window that does not end while the tests run. */
 const hundred: Policy = { algorithm: 'fixed-window', limit: 100, window: 1e13 };
+
+const TICK_MS = 5;
+/** The time for which other processes have kept this one from its event loop. No deadline can help that. */
+let lostMs = 0;
+let tickedMs = performance.now();
+const ticker = setInterval(() => {
+  const nowMs = performance.now();
+  lostMs += Math.max(0, nowMs - tickedMs - 2 * TICK_MS);
+  tickedMs = nowMs;
+}, TICK_MS);
+afterAll(() => clearInterval(ticker));
 
 const clients: Redis[] = [];
 const servers: RedisServer[] = [];
@@ -56,8 +68,8 @@ interface Bench {
   readonly events: string[];
   /** The decisions of so many requests at once; none may take longer than it may. */
   times(count: number, key?: string): Promise<Decision[]>;
-  /** Waits until the store decides again, asking for another key; returns how long that took. */
-  recovered(): Promise<number>;
+  /** Waits until the store decides again, asking for another key; it must not take longer than it may. */
+  recovered(): Promise<void>;
 }
 
 let names = 0;
@@ -73,11 +85,14 @@ function openAs(name: string, client: Redis, onStoreError: OnStoreError = 'local
   const limiter = createLimiter({ name, policies: [hundred], store, onStoreError, localShare });
   const one = async (key: string) => {
     const began = performance.now();
-    const took = () => performance.now() - began;
-    // Whatever else keeps this machine busy falls on a timer of the same length too.
-    const timer = sleep(TIMEOUT_MS).then(took);
+    const before = lostMs;
     const decision = await limiter.consume(key);
-    if (took() > TIMEOUT_MS) expect(took()).toBeLessThan((await timer) + SLACK_MS);
+    const tookMs = performance.now() - began;
+    if (tookMs > TIMEOUT_MS + SLACK_MS) {
+      // The ticker comes next, and may have something to add.
+      await sleep(2 * TICK_MS);
+      expect(tookMs - (lostMs - before)).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+    }
     return decision;
   };
   return {
@@ -86,8 +101,11 @@ function openAs(name: string, client: Redis, onStoreError: OnStoreError = 'local
     times: (count, key = 'k') => Promise.all(Array.from({ length: count }, () => one(key))),
     recovered: async () => {
       const began = performance.now();
+      const before = lostMs;
       while ((await one('other')).degraded) await sleep(10);
-      return performance.now() - began;
+      const tookMs = performance.now() - began;
+      // What keeps this process from its work keeps the server, and the one that starts it, as well.
+      expect(tookMs - 3 * (lostMs - before)).toBeLessThan(RECOVERY_MS);
     },
   };
 }
@@ -120,7 +138,7 @@ describe('A Redis that is killed and comes back', () => {
     expect(events).toEqual(['open']);
 
     await server(first.port);
-    expect(await recovered()).toBeLessThan(RECOVERY_MS);
+    await recovered();
     // It kept nothing of the three that it had decided; the forty were charged before anyone asked for the key.
     await sleep(50);
     expect(await remainingOf(first.port, limiter.name)).toBe(60);
@@ -162,7 +180,7 @@ describe('A Redis that is killed and comes back', () => {
     expect(away.map(allowed)).toEqual([50, 50]);
 
     await server(first.port);
-    for (const { recovered } of processes) expect(await recovered()).toBeLessThan(RECOVERY_MS);
+    for (const { recovered } of processes) await recovered();
     await sleep(50);
     expect(await remainingOf(first.port, name)).toBe(0);
   });
@@ -175,7 +193,7 @@ describe('A Redis that is killed and comes back', () => {
     expect([allowed(away), degraded(away)]).toEqual([10, 10]);
 
     await server(first.port);
-    expect(await recovered()).toBeLessThan(RECOVERY_MS);
+    await recovered();
     expect(await limiter.consume('k')).toMatchObject({ degraded: false, remaining: 89 });
     expect(events).toEqual(['open', 'closed']);
   });
@@ -193,7 +211,7 @@ describe('A Redis that is killed and comes back', () => {
       expect([allowed(away), degraded(away)]).toEqual([onStoreError === 'allow' ? 200 : 0, 200]);
 
       await server(first.port);
-      expect(await recovered()).toBeLessThan(RECOVERY_MS);
+      await recovered();
       expect(await limiter.consume('k')).toMatchObject({ degraded: false, remaining: 99 });
     }
   });
@@ -212,12 +230,12 @@ describe('A Redis that hangs', () => {
     const sent = await times(50);
     expect([allowed(sent), degraded(sent)]).toEqual([50, 50]);
     expect(events).toEqual(['open']);
-    const fast = Promise.race([times(20), sleep(TIMEOUT_MS, [] as Decision[])]);
+    const fast = Promise.race([times(20), sleep(TIMEOUT_MS / 2, [] as Decision[])]);
     const unsent = await fast;
     expect([allowed(unsent), degraded(unsent)]).toEqual([20, 20]);
 
     process.kill(pid, 'SIGCONT');
-    expect(await recovered()).toBeLessThan(RECOVERY_MS);
+    await recovered();
     await sleep(50);
     expect(await remainingOf(port, limiter.name)).toBe(100 - 1 - 50 - 20);
     expect(events).toEqual(['open', 'closed']);
@@ -231,7 +249,7 @@ describe('A Redis that hangs', () => {
     await times(1);
     process.kill(pid, 'SIGSTOP');
     const waiting = times(50);
-    await sleep(TIMEOUT_MS / 3);
+    await sleep(TIMEOUT_MS / 5);
     process.kill(pid, 'SIGCONT');
     const decisions = await waiting;
     expect([allowed(decisions), degraded(decisions)]).toEqual([50, 0]);
