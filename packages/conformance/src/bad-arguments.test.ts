@@ -11,7 +11,7 @@ import {
 import { RedisStore } from '@sluice/core/redis';
 import type { Redis } from 'ioredis';
 import { single } from './backends.js';
-import { itLeavesNoKeyForEver } from './ttl.js';
+import { itLeavesKeysThatEnd } from './ttl.js';
 
 const backend = single('arguments');
 afterAll(() => backend.close());
@@ -214,4 +214,4 @@ describe('A wrong argument', () => {
   });
 });
 
-itLeavesNoKeyForEver(backend);
+itLeavesKeysThatEnd(backend);

@@ -2,12 +2,16 @@ import { ArgumentError, createLimiter, type Limiter, type Policy, StoreError } f
 import { type RedisClient, RedisStore } from '@sluice/core/redis';
 import { Redis } from 'ioredis';
 import { type RedisServer, redisCommand, startRedis } from './redis-server.js';
+import { lives } from './ttl.js';
 
+/** 316 years: window 0 ends in 2286, and nothing comes back while the test runs. */
+const WINDOW = 1e13;
 const POLICIES: readonly Policy[] = [
-  { name: 'minute', algorithm: 'fixed-window', limit: 5, window: 1e13 },
-  { name: 'day', algorithm: 'sliding-window-log', limit: 9, window: 1e13 },
+  { name: 'minute', algorithm: 'fixed-window', limit: 5, window: WINDOW },
+  { name: 'day', algorithm: 'sliding-window-log', limit: 9, window: WINDOW },
 ];
 
+const began = Date.now();
 let server: RedisServer;
 beforeAll(async () => {
   server = await startRedis();
@@ -126,6 +130,7 @@ describe('A Redis that answers with an error', () => {
       message: expect.stringContaining('WRONGTYPE'),
     });
     expect(await client.exists(`failures:{a}:${limiter.name}:minute`)).toBe(0);
+    await client.del(`failures:{a}:${limiter.name}:day`);
   });
 
   it('out of memory is a StoreError, and the limiter goes on when there is room', async () => {
@@ -213,5 +218,24 @@ describe('The script', () => {
     const limiter = createLimiter({ name: 'free', policies: [{ limit: Infinity, window: 1000 }], store });
     expect(await limiter.consume('a')).toMatchObject({ allowed: true, remaining: Infinity });
     expect(client.calls).toEqual([]);
+  });
+});
+
+describe('After all of this', () => {
+  it('every key has a TTL of at least its resetMs, and not much more', async () => {
+    const client = connect(server.port);
+    const before = Date.now();
+    const keys = await lives({ masters: () => [client], prefix: 'failures' });
+    const after = Date.now();
+    expect(keys.length).toBeGreaterThan(0);
+    for (const { key, ttlMs } of keys) {
+      // Window 0 ends at an instant; an entry of the log, a window after it was made.
+      const [least, most] = key.endsWith(':minute') ? [WINDOW, WINDOW] : [began + WINDOW, after + WINDOW];
+      expect({ key, early: after + ttlMs < least, late: before + ttlMs > most + 1000 }).toEqual({
+        key,
+        early: false,
+        late: false,
+      });
+    }
   });
 });

@@ -3,7 +3,7 @@ import { RedisStore } from '@sluice/core/redis';
 import type { Redis } from 'ioredis';
 import { single } from './backends.js';
 import { settings } from './settings.js';
-import { itLeavesNoKeyForEver, lives } from './ttl.js';
+import { itLeavesKeysThatEnd, lives } from './ttl.js';
 
 const backend = single('keys');
 const client = backend.client as Redis;
@@ -164,4 +164,4 @@ describe.each(settings)('What is not admitted writes nothing, $title', ({ policy
   });
 });
 
-itLeavesNoKeyForEver(backend);
+itLeavesKeysThatEnd(backend);

@@ -1,6 +1,6 @@
 import { single } from './backends.js';
 import { storeSuite } from './store-suite.js';
-import { itLeavesNoKeyForEver } from './ttl.js';
+import { itLeavesKeysThatEnd } from './ttl.js';
 
 const backend = single('suite');
 afterAll(() => backend.close());
@@ -11,4 +11,4 @@ storeSuite({
   supports: { shared: true },
 });
 
-itLeavesNoKeyForEver(backend);
+itLeavesKeysThatEnd(backend);

@@ -1,16 +1,13 @@
 import { type Clock, createLimiter, type Limiter, manualClock } from '@sluice/core';
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
 import { algorithmNames, policyOf } from './arbitraries.js';
-import { single } from './backends.js';
+import { type Backend, cluster, single } from './backends.js';
 import { runs, scaled } from './budget.js';
+import { tagOf } from './expected-lives.js';
 import type { PlainPolicy } from './reference.js';
 import { settings } from './settings.js';
-import { itLeavesNoKeyForEver } from './ttl.js';
-
-const backend = single('ttl');
-const client = backend.client as Redis;
-afterAll(() => backend.close());
+import { hostileIds } from './store/hostile-ids.js';
+import { itLeavesKeysThatEnd } from './ttl.js';
 
 const policies: fc.Arbitrary<PlainPolicy[]> = fc.array(
   fc.constantFrom(...algorithmNames).chain((algorithm) => policyOf(algorithm, true)),
@@ -25,22 +22,25 @@ const actions = fc.array(fc.oneof(fc.integer({ min: 1, max: 5 }), fc.constant('r
 
 let names = 0;
 
-/** A limiter of its own name, and what Redis says of its keys. */
+const ids = fc.constantFrom(...hostileIds);
+
+/** A limiter of its own name, and what Redis says of the keys of an id. */
 function open(
+  { client, prefix, makeStore }: Backend,
   list: readonly PlainPolicy[],
-  clock?: Clock,
+  { id = 'key', clock }: { id?: string; clock?: Clock } = {},
 ): { limiter: Limiter<true>; lives(): Promise<Life[]> } {
   names += 1;
   const name = `t${names}`;
   const named = list.map((policy, i) => ({ ...policy, name: `p${i}` }));
-  const options = { name, policies: named, store: backend.makeStore() };
+  const options = { name, policies: named, store: makeStore() };
   const limiter = createLimiter(clock === undefined ? options : { ...options, clock });
   const lives = async () => {
-    const before = await serverNow();
-    const { policies: each } = await limiter.peek('key');
-    const keys = named.map((policy) => `ttl:{key}:${name}:${policy.name}`);
+    const before = await serverNow(client);
+    const { policies: each } = await limiter.peek(id);
+    const keys = named.map((policy) => `${prefix}:{${tagOf(id)}}:${name}:${policy.name}`);
     const expiries = await Promise.all(keys.map((key) => client.pexpiretime(key)));
-    const after = await serverNow();
+    const after = await serverNow(client);
     return each.map(({ resetMs }, i) => ({
       resetMs,
       found: expiries[i] !== -2,
@@ -59,69 +59,83 @@ interface Life {
   readonly most: number;
 }
 
-async function serverNow(): Promise<number> {
+async function serverNow(client: Backend['client']): Promise<number> {
   const [seconds, microseconds] = (await client.time()).map(Number);
   return seconds * 1000 + Math.floor(microseconds / 1000);
 }
 
-describe('A key in Redis', () => {
-  it(
-    'lives until resetMs and at most a second more, whatever was done to it last',
-    async () => {
-      let met = 0;
-      const law = fc.asyncProperty(policies, actions, async (list, steps) => {
-        const { limiter, lives } = open(list);
-        const first = await limiter.consume('key');
-        for (const step of steps) {
-          if (step === 'refund') await limiter.refund(first, 1);
-          else await limiter.consume('key', { cost: step });
-          for (const { resetMs, found, least, most } of await lives()) {
-            if (resetMs > 0) expect(most).toBeGreaterThanOrEqual(resetMs);
-            if (found) expect(least).toBeLessThanOrEqual(resetMs + 1000);
-            if (found && resetMs > 0) met += 1;
+function describeLives(place: string, backend: Backend): void {
+  describe(`A key in Redis ${place}`, () => {
+    afterAll(() => backend.close());
+
+    it(
+      'lives until resetMs and at most a second more, whatever was done to it last',
+      async () => {
+        let met = 0;
+        const law = fc.asyncProperty(policies, actions, ids, async (list, steps, id) => {
+          const { limiter, lives } = open(backend, list, { id });
+          const first = await limiter.consume(id);
+          for (const step of steps) {
+            if (step === 'refund') await limiter.refund(first, 1);
+            else await limiter.consume(id, { cost: step });
+            for (const { resetMs, found, least, most } of await lives()) {
+              if (resetMs > 0) expect(most).toBeGreaterThanOrEqual(resetMs);
+              if (found) expect(least).toBeLessThanOrEqual(resetMs + 1000);
+              if (found && resetMs > 0) met += 1;
+            }
           }
-        }
-      });
-      await fc.assert(law, runs(150));
-      expect(met).toBeGreaterThan(150);
-    },
-    scaled(30_000),
-  );
+        });
+        await fc.assert(law, runs(150));
+        expect(met).toBeGreaterThan(150);
+      },
+      scaled(120_000),
+    );
 
-  it.each(settings)('under a clock that was injected lives until resetMs too, $title', async ({ policy }) => {
-    const clock = manualClock(1_764_547_200_000);
-    const { limiter, lives } = open([policy(5, 3_600_000) as PlainPolicy], clock);
-    const check = async () => {
-      const [{ resetMs, found, least, most }] = await lives();
-      expect(resetMs).toBeGreaterThan(60_000);
-      expect(found).toBe(true);
-      expect(most).toBeGreaterThanOrEqual(resetMs);
-      expect(least).toBeLessThanOrEqual(resetMs + 1000);
-    };
-    await limiter.consume('key', { cost: 2 });
-    await check();
-    clock.advance(600_000);
-    const second = await limiter.consume('key', { cost: 3 });
-    await check();
-    await limiter.refund(second, 1);
-    await check();
-    await limiter.refund(second);
-    await check();
+    it.each(settings)(
+      'under a clock that was injected lives until resetMs too, $title',
+      async ({ policy }) => {
+        const clock = manualClock(1_764_547_200_000);
+        const { limiter, lives } = open(backend, [policy(5, 3_600_000) as PlainPolicy], { clock });
+        const check = async () => {
+          const [{ resetMs, found, least, most }] = await lives();
+          expect(resetMs).toBeGreaterThan(60_000);
+          expect(found).toBe(true);
+          expect(most).toBeGreaterThanOrEqual(resetMs);
+          expect(least).toBeLessThanOrEqual(resetMs + 1000);
+        };
+        await limiter.consume('key', { cost: 2 });
+        await check();
+        clock.advance(600_000);
+        const second = await limiter.consume('key', { cost: 3 });
+        await check();
+        await limiter.refund(second, 1);
+        await check();
+        await limiter.refund(second);
+        await check();
+      },
+    );
+
+    it.each(settings)(
+      'under a clock that was injected lives a minute at least, $title',
+      async ({ policy }) => {
+        const clock = manualClock(1_764_547_200_000);
+        const { limiter, lives } = open(backend, [policy(5, 40) as PlainPolicy], { clock });
+        const decision = await limiter.consume('key', { cost: 5 });
+        expect(decision.resetMs).toBeLessThan(1000);
+        const check = async () => {
+          const [{ least, most }] = await lives();
+          expect(most).toBeGreaterThan(59_000);
+          expect(least).toBeLessThanOrEqual(60_000);
+        };
+        await check();
+        await limiter.refund(decision, 2);
+        await check();
+      },
+    );
+
+    itLeavesKeysThatEnd(backend);
   });
+}
 
-  it.each(settings)('under a clock that was injected lives a minute at least, $title', async ({ policy }) => {
-    const { limiter, lives } = open([policy(5, 40) as PlainPolicy], manualClock(1_764_547_200_000));
-    const decision = await limiter.consume('key', { cost: 5 });
-    expect(decision.resetMs).toBeLessThan(1000);
-    const check = async () => {
-      const [{ least, most }] = await lives();
-      expect(most).toBeGreaterThan(59_000);
-      expect(least).toBeLessThanOrEqual(60_000);
-    };
-    await check();
-    await limiter.refund(decision, 2);
-    await check();
-  });
-});
-
-itLeavesNoKeyForEver(backend);
+describeLives('on one server', single('ttl'));
+describeLives('on a cluster of three', cluster('ttl'));

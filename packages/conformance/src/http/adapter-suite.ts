@@ -32,7 +32,7 @@ export function adapterSuite({ name, start }: Adapter): void {
     describe('stands many requests', () => manyRequests(tracked));
     describe('stands beside others', () => severalLimiters(tracked));
     describe('stands accidents', () => accidents(tracked));
-    describe('on Redis', () => onRedis(tracked));
+    describe('on Redis', () => onRedis(tracked, `http ${name}`));
     describe('at construction', () => construction(tracked));
   });
 }

@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { createLimiter } from '@sluice/core';
+import { single } from '../backends.js';
 import { ensureBuilt } from '../built-packages.js';
 import { redisCommand, sharedServers } from '../redis-server.js';
+import { itLeavesKeysThatEnd, lives } from '../ttl.js';
 
 const root = join(__dirname, '../../../..');
 const examples = join(root, 'examples');
@@ -114,29 +117,44 @@ describe('the examples', () => {
     expect(await once(example.process, 'exit')).toEqual([0, null]);
   }, 60_000);
 
-  it('admits exactly the limit in two processes, on a Redis of its own and on one that is there', async () => {
-    const { port } = sharedServers();
-    for (const REDIS_URL of ['', `redis://127.0.0.1:${port}`]) {
-      const { child, printed } = run(join(examples, 'redis-two-processes'), 'src/main.mjs', { REDIS_URL });
-      expect(await once(child, 'exit')).toEqual([0, null]);
-      const redis = /^Redis is at redis:\/\/127\.0\.0\.1:(\d+)$/m.exec(printed());
-      const admitted = /^A admitted (\d+), B admitted (\d+): together 10\. The limit is 10\.$/m.exec(
-        printed(),
-      );
-      expect(printed().match(/^request \d+ to [AB]: 200$/gm)).toHaveLength(10);
-      expect(printed().match(/^request \d+ to [AB]: 429$/gm)).toHaveLength(20);
-      expect(Number(admitted?.[1]) + Number(admitted?.[2])).toBe(10);
-      expect(Number(admitted?.[1])).toBeGreaterThan(0);
-      expect(Number(admitted?.[2])).toBeGreaterThan(0);
-      // Its own is gone, the other is not.
-      const answer = redisCommand(Number(redis?.[1]), 'PING');
-      if (REDIS_URL === '') await expect(answer).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-      else await expect(answer).resolves.toBe('PONG');
-      const pids = printed()
-        .match(/(?<=is process )\d+/g)!
-        .map(Number);
-      expect(pids).toHaveLength(2);
-      for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
-    }
+  describe('with two processes', () => {
+    const backend = single('rl');
+    afterAll(() => backend.close());
+
+    it('admits exactly the limit in two processes, on a Redis of its own and on one that is there', async () => {
+      const { port } = sharedServers();
+      for (const REDIS_URL of ['', `redis://127.0.0.1:${port}`]) {
+        const { child, printed } = run(join(examples, 'redis-two-processes'), 'src/main.mjs', { REDIS_URL });
+        expect(await once(child, 'exit')).toEqual([0, null]);
+        const redis = /^Redis is at redis:\/\/127\.0\.0\.1:(\d+)$/m.exec(printed());
+        const admitted = /^A admitted (\d+), B admitted (\d+): together 10\. The limit is 10\.$/m.exec(
+          printed(),
+        );
+        expect(printed().match(/^request \d+ to [AB]: 200$/gm)).toHaveLength(10);
+        expect(printed().match(/^request \d+ to [AB]: 429$/gm)).toHaveLength(20);
+        expect(Number(admitted?.[1]) + Number(admitted?.[2])).toBe(10);
+        expect(Number(admitted?.[1])).toBeGreaterThan(0);
+        expect(Number(admitted?.[2])).toBeGreaterThan(0);
+        // Its own is gone, the other is not.
+        const answer = redisCommand(Number(redis?.[1]), 'PING');
+        if (REDIS_URL === '') await expect(answer).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+        else await expect(answer).resolves.toBe('PONG');
+        const pids = printed()
+          .match(/(?<=is process )\d+/g)!
+          .map(Number);
+        expect(pids).toHaveLength(2);
+        for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
+      }
+      // By asking this process's own store about the key, the suite knows when it should end.
+      const keys = (await lives(backend)).map(({ key }) => /^rl:\{(.+)\}:(demo-.+)$/.exec(key));
+      const found = keys.filter((match) => match !== null);
+      expect(found.length).toBeGreaterThan(0);
+      for (const [, id, name] of found) {
+        const policies = [{ limit: 10, window: '1m' }] as const;
+        await createLimiter({ name, policies, store: backend.makeStore() }).peek(id);
+      }
+    });
+
+    itLeavesKeysThatEnd(backend);
   });
 });

@@ -8,7 +8,8 @@ import { once } from 'node:events';
 import { createLimiter, manualClock } from '@sluice/core';
 import { RedisStore } from '@sluice/core/redis';
 import { Redis } from 'ioredis';
-import { sharedServers } from '../redis-server.js';
+import { single } from '../backends.js';
+import { itLeavesKeysThatEnd } from '../ttl.js';
 import { connect, decisionIn, limitHeaders, pipeline, send, settle, statuses } from './client.js';
 import type { AnyOptions, AnyRequest, RunningDemo, Start } from './demo.js';
 import { BrokenStore, SlowStore } from './stores.js';
@@ -253,22 +254,16 @@ export function accidents(start: Start): void {
   });
 }
 
-export function onRedis(start: Start): void {
-  let client: Redis;
-  beforeAll(() => {
-    client = new Redis(sharedServers().port, { autoResendUnfulfilledCommands: false });
-  });
-  afterAll(async () => {
-    await client.quit();
-  });
-  /** Names that no other test has, as all tests share the server. */
-  const name = () => `http-${process.pid}-${performance.now()}`;
+export function onRedis(start: Start, prefix: string): void {
+  const backend = single(prefix);
+  afterAll(() => backend.close());
+  const { makeStore } = backend;
 
   it('shares a limit between two servers on one Redis', async () => {
-    const limit: AnyOptions = { name: name(), limit: 20, window: '1h' };
+    const limit: AnyOptions = { name: 'two-servers', limit: 20, window: '1h' };
     const apps = [
-      await start({ limits: [{ ...limit, store: new RedisStore({ client, timeout: '20s' }) }] }),
-      await start({ limits: [{ ...limit, store: new RedisStore({ client, timeout: '20s' }) }] }),
+      await start({ limits: [{ ...limit, store: makeStore() }] }),
+      await start({ limits: [{ ...limit, store: makeStore() }] }),
     ];
     expect(await together(apps, 50)).toEqual([...times(20, 200), ...times(30, 429)]);
     expect(apps[0].handled() + apps[1].handled()).toBe(20);
@@ -280,8 +275,7 @@ export function onRedis(start: Start): void {
   });
 
   it('admits five of ten requests that come in one packet', async () => {
-    const store = new RedisStore({ client, timeout: '20s' });
-    const app = await start({ limits: [{ name: name(), limit: 5, window: '1h', store }] });
+    const app = await start({ limits: [{ name: 'packet', limit: 5, window: '1h', store: makeStore() }] });
     expect(await pipeline(app, 10)).toEqual([...times(5, 200), ...times(5, 429)]);
   });
 
@@ -307,6 +301,8 @@ export function onRedis(start: Start): void {
     const code = 'ERR_SLUICE_STORE_CONNECTION';
     expect(app.errors).toEqual([expect.objectContaining({ name: 'StoreError', code })]);
   });
+
+  itLeavesKeysThatEnd(backend);
 }
 
 export function construction(start: Start): void {

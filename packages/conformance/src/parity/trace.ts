@@ -67,6 +67,11 @@ export function longLogFrom(seed: number, length: number): Trace {
   return { policies: [policy], steps };
 }
 
+/** The trace with other names for its keys. */
+export function withKeys(trace: Trace, names: Readonly<Record<string, string>>): Trace {
+  return { ...trace, steps: trace.steps.map((step) => ({ ...step, key: names[step.key] })) };
+}
+
 function policyFrom(random: Random, name: string): Policy {
   const algorithm = random.pick(ALGORITHMS);
   const window = random.pick([random.whole(1, 20), random.whole(100, 5000), 1000, 60_000, DAY, 30 * DAY]);
