@@ -128,10 +128,11 @@ export function readAnswer(
 ): Decision {
   const { places, terms } = plan;
   if (policies.length === 1 && terms.length === 1) {
-    // Most limiters have one policy: no loops, no lists for them.
+    // Most limiters have one policy: no loops, no lists for them. (And no look into `policies`, which is frozen: optimised
+    // code calls a builtin for that.)
     const retry = answer[1];
     const left = charge && retry === 0 ? cost : UNCHARGED;
-    const only = toldOf(policies[0], terms[0], answer, 0, retry);
+    const only = toldOf(terms[0], answer, 0, retry);
     return new SluiceDecision(
       retry === 0,
       only,
@@ -161,7 +162,7 @@ export function readAnswer(
     const delay = answer[from + 4];
     if (allowed && delay > delayMs) delayMs = delay;
     instants.push(answer[from + 3]);
-    each.push(toldOf(policies[place], terms[next], answer, from, allowed || retry !== 0 ? retry : delay));
+    each.push(toldOf(terms[next], answer, from, allowed || retry !== 0 ? retry : delay));
     next += 1;
   }
   const left = charge && allowed ? cost : UNCHARGED;
@@ -170,20 +171,14 @@ export function readAnswer(
 }
 
 /** What one term says, from `from` on, of a request that waits so long for it. */
-function toldOf(
-  policy: ParsedPolicy,
-  term: Term,
-  answer: Answer,
-  from: number,
-  wait: number,
-): PolicyDecision {
+function toldOf(term: Term, answer: Answer, from: number, wait: number): PolicyDecision {
   // Whole already; rounded, V8 keeps them in the object, where it would put what comes from a typed array beside it.
   return {
-    name: policy.name,
+    name: term.name,
     limit: term.numbers[0],
     windowMs: term.windowMs,
     remaining: Math.floor(answer[from]),
-    retryAfterMs: wait === -1 ? Infinity : wait,
+    retryAfterMs: wait === -1 ? Infinity : Math.floor(wait),
     resetMs: Math.floor(answer[from + 2]),
     allowed: answer[from + 1] === 0,
   };

@@ -9,6 +9,9 @@ import { createHash } from 'node:crypto';
 /** Longer keys are held by their digest. */
 export const LONGEST_KEY = 128;
 
+/** How long a digest is. */
+export const DIGEST_LENGTH = 23;
+
 /**
  * Returns `#` and 22 characters for a key: 128 bits of its SHA-256, as many as make a collision hopeless to look for.
  *

@@ -119,7 +119,7 @@ function termOf(policy: ParsedPolicy, limit: number, name: string, code: ErrorCo
   const bucket = policy.capacity !== undefined && limit > 0;
   // All of a bucket refills in burst * period / rate.
   const windowMs = bucket ? ceilMulDiv(numbers[0], numbers[2], numbers[1]) : policy.windowMs;
-  return { algorithm: policy.algorithm, numbers, windowMs };
+  return { name: policy.name, algorithm: policy.algorithm, numbers, windowMs };
 }
 
 /** Returns `value` if it is a limit: an integer from 0 to 2^53 - 1, or `Infinity`. */

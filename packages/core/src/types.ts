@@ -160,6 +160,8 @@ export interface ParsedPolicy {
 
 /** One policy as a store sees it. */
 export interface Term {
+  /** The policy's. */
+  readonly name: string;
   readonly algorithm: AlgorithmName;
   /** What `decide` takes, in the same order in both languages; the capacity is the first. */
   readonly numbers: readonly number[];

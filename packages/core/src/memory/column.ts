@@ -10,7 +10,7 @@ const SHIFT = 10;
 const MASK = PIECE - 1;
 
 /** Rows of `width` numbers, one per slot. Read with `piece(slot)` at `base(slot)`. */
-export class Rows<T extends Float64Array | Int32Array> {
+export class Rows<T extends Float64Array | Int32Array | Uint8Array> {
   readonly #width: number;
   readonly #make: (length: number) => T;
   readonly #pieces: T[] = [];

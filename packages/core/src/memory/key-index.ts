@@ -4,17 +4,17 @@
  * @module
  */
 
+import { LONGEST_KEY } from '../key.js';
 import { Column } from './column.js';
 import { hashOf } from './hash.js';
 
 const LEAST_CELLS = 16;
 
-/** Reading characters is most of a search, so only the last few are hashed, as long as they tell keys apart. */
-const FEW = 8;
-const ALL = Infinity;
+/** Reading characters is most of a search, so only the last few are hashed, twice as many where they do not tell keys apart. */
+const FEW = 4;
 
-/** The most keys of one hash. Where all characters are hashed there are hardly ever two. */
-const MOST_ALIKE = 8;
+/** The most keys of one hash, before more characters are hashed: by then one search in five or so meets another key with its hash. */
+const MOST_ALIKE = 4;
 
 /** How many cells a change of size moves with each key that comes or goes: it is done long before the next is due. */
 const MOVED_AT_ONCE = 16;
@@ -55,7 +55,7 @@ export class KeyIndex {
     this.#keys.set(slot, key);
     this.#size += 1;
     const alike = put(this.#cells, hashOf(key, this.#most), slot);
-    if (alike > MOST_ALIKE && this.#most !== ALL) this.#remake(this.#cells.length, ALL);
+    if (alike >= MOST_ALIKE && this.#most < LONGEST_KEY) this.#remake(this.#cells.length, 2 * this.#most);
     // Three quarters full at most: above that, searches grow long.
     else if (8 * this.#size > 3 * this.#cells.length) this.#remake(2 * this.#cells.length, this.#most);
     this.#move();

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { digest, LONGEST_KEY } from '../key.js';
+import { DIGEST_LENGTH, digest, LONGEST_KEY } from '../key.js';
 import type { Answer, Charge, ParsedPolicy, Plan, Table } from '../types.js';
 import { KeyIndex } from './key-index.js';
 import { Ledger } from './ledger.js';
@@ -139,9 +139,11 @@ export class MemoryTable implements Table<false> {
   }
 }
 
-/** The key as the table holds it. `#` begins a digest, so a key that begins with it is digested too. */
+/** The key as the table holds it. What could be taken for a digest, by its length and the `#` before it, is digested too. */
 function shorten(id: string): string {
-  return id.length > LONGEST_KEY || id.charCodeAt(0) === 35 ? digest(id) : id;
+  return id.length > LONGEST_KEY || (id.length === DIGEST_LENGTH && id.charCodeAt(0) === 35)
+    ? digest(id)
+    : id;
 }
 
 /** What state looks like. The two buckets keep the same, here as in Redis. */

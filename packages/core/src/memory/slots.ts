@@ -18,8 +18,10 @@ const MARKED = 4;
 const STEPS = 16;
 
 export class Slots {
-  /** Per slot: the next and the previous in its queue, and its queue with the mark. Slot 0 is no slot. */
-  readonly #links = new Rows(3, (length) => new Int32Array(length));
+  /** Per slot: the next and the previous in its queue. Slot 0 is no slot. */
+  readonly #links = new Rows(2, (length) => new Int32Array(length));
+  /** Per slot: its queue, with the mark; 0 if it is free. Apart and short, as it is all that most requests look at. */
+  readonly #queues = new Rows(1, (length) => new Uint8Array(length));
   readonly #heads = [0, 0, 0];
   readonly #tails = [0, 0, 0];
   #free = 0;
@@ -40,6 +42,7 @@ export class Slots {
     else {
       slot = ++this.#made;
       this.#links.reach(slot);
+      this.#queues.reach(slot);
     }
     this.#size += 1;
     this.#append(slot, OPEN);
@@ -50,23 +53,22 @@ export class Slots {
     this.#unlink(slot);
     const links = this.#links.piece(slot);
     links[this.#links.base(slot)] = this.#free;
-    links[this.#links.base(slot) + 2] = 0;
+    this.#queues.piece(slot)[this.#queues.base(slot)] = 0;
     this.#free = slot;
     this.#size -= 1;
   }
 
   /** The state of a slot that was in use before was written, and its request admitted. */
   admitted(slot: number): void {
-    const links = this.#links.piece(slot);
-    const queue = this.#links.base(slot) + 2;
-    if ((links[queue] & OPEN) !== 0) links[queue] = OPEN | MARKED;
+    const queues = this.#queues.piece(slot);
+    const place = this.#queues.base(slot);
+    if ((queues[place] & OPEN) !== 0) queues[place] = OPEN | MARKED;
     else this.#move(slot, OPEN);
   }
 
   /** The slot's request was denied. */
   denied(slot: number): void {
-    const links = this.#links.piece(slot);
-    if ((links[this.#links.base(slot) + 2] & DENIED) === 0) this.#move(slot, DENIED);
+    if ((this.#queueOf(slot) & DENIED) === 0) this.#move(slot, DENIED);
   }
 
   /** Returns a slot near the head of a queue that is `expired`, 0 if there is none. */
@@ -103,10 +105,13 @@ export class Slots {
 
   /** Sends a marked slot to the end of its queue; returns whether it was marked. */
   #pass(slot: number): boolean {
-    const queue = this.#links.piece(slot)[this.#links.base(slot) + 2];
-    if ((queue & MARKED) === 0) return false;
+    if ((this.#queueOf(slot) & MARKED) === 0) return false;
     this.#move(slot, OPEN);
     return true;
+  }
+
+  #queueOf(slot: number): number {
+    return this.#queues.piece(slot)[this.#queues.base(slot)];
   }
 
   #move(slot: number, queue: number): void {
@@ -120,7 +125,7 @@ export class Slots {
     const tail = this.#tails[queue];
     links[base] = 0;
     links[base + 1] = tail;
-    links[base + 2] = queue;
+    this.#queues.piece(slot)[this.#queues.base(slot)] = queue;
     if (tail === 0) this.#heads[queue] = slot;
     else this.#links.piece(tail)[this.#links.base(tail)] = slot;
     this.#tails[queue] = slot;
@@ -131,7 +136,7 @@ export class Slots {
     const base = this.#links.base(slot);
     const next = links[base];
     const previous = links[base + 1];
-    const queue = links[base + 2] & ~MARKED;
+    const queue = this.#queueOf(slot) & ~MARKED;
     if (previous === 0) this.#heads[queue] = next;
     else this.#links.piece(previous)[this.#links.base(previous)] = next;
     if (next === 0) this.#tails[queue] = previous;
