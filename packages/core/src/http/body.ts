@@ -17,7 +17,7 @@ export type BodyOption<Req> =
   | ((request: Req, decision: Decision) => Awaitable<DenialBody | null | undefined>);
 
 /** A body as it is sent, and its media type. */
-export interface Content {
+interface Content {
   readonly type: string;
   readonly body: string | Buffer;
 }

@@ -22,7 +22,7 @@ export interface Denial {
 }
 
 /** A denial, and all headers of its response. */
-export interface Refusal {
+interface Refusal {
   readonly headers: readonly Header[];
   readonly denial: Denial;
 }
