@@ -13,7 +13,9 @@ const config: KnipConfig = {
       ignoreDependencies: ['@arethetypeswrong/cli', 'esbuild-register', 'lerna'],
     },
     'packages/core': { entry: ['src/{index,redis/index,http/index}.ts', 'src/**/*.test.ts', '*.md'] },
-    'packages/conformance': { entry: ['src/**/*.test.ts', 'src/*-child.ts', 'jest/*.ts', '*.md'] },
+    'packages/conformance': {
+      entry: ['src/**/*.test.ts', 'src/*-child.ts', 'src/real-clients/*.mjs', 'jest/*.ts', '*.md'],
+    },
     'packages/*': { entry: ['src/index.ts', 'src/**/*.test.ts', '*.md'] },
     bench: { entry: ['profile.mjs', 'harness/worker.mjs', 'workloads/*.mjs', '*.md'] },
     'examples/*': { entry: ['src/*.mjs'] },

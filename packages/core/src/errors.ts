@@ -1,18 +1,19 @@
 /**
- * Everything Sluice throws. Being over the limit is never an error: it is a {@link Decision}.
+ * Everything Sluice throws. Being over the limit is no error but a {@link Decision}, unless an adapter is asked for one.
  *
  * Tell errors apart by `code`, which also works across two copies of the package.
  *
  * @module
  */
 
-/** The codes of {@link ArgumentError} and {@link StoreError}; each has a heading in `docs/reference/errors.md`. */
+/** The codes of all errors of Sluice; each has a heading in `docs/reference/errors.md`. */
 export type ErrorCode =
   | 'ERR_SLUICE_POLICY'
   | 'ERR_SLUICE_OPTION'
   | 'ERR_SLUICE_ARGUMENT'
   | 'ERR_SLUICE_NAME_TAKEN'
   | 'ERR_SLUICE_CLOSED'
+  | 'ERR_SLUICE_DENIED'
   | 'ERR_SLUICE_STORE'
   | 'ERR_SLUICE_STORE_TIMEOUT'
   | 'ERR_SLUICE_STORE_OPEN'

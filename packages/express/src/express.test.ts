@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { adapterSuite, optionsFor, type Start } from '@sluice/conformance';
 import type { Decision } from '@sluice/core';
+import cors from 'cors';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import express4 from 'express4';
 import request from 'supertest';
-import { type ExpressRateLimitOptions, rateLimit } from './index.js';
+import { type ExpressRateLimitOptions, RateLimitError, rateLimit } from './index.js';
 
 const versions = { 'Express 5': express, 'Express 4': express4 as unknown as typeof express };
 
@@ -23,7 +24,7 @@ const expressOptions = (options: Parameters<Start>[0]['limits'][number]) =>
   );
 
 function starting(createApp: typeof express): Start {
-  return async ({ limits, trustProxy = false, before }) => {
+  return async ({ limits, trustProxy = false, plainErrors = false, cors: sharing, before }) => {
     const app = createApp();
     const errors: unknown[] = [];
     let handled = 0;
@@ -34,15 +35,19 @@ function starting(createApp: typeof express): Start {
       next();
     });
     const middlewares = new Map(limits.map((options) => [options, rateLimit(expressOptions(options))]));
+    const share = cors(sharing?.exposed && { exposedHeaders: [...sharing.exposed] });
+    if (sharing?.place === 'before') app.use(share);
     for (const options of limits) app.use(middlewares.get(options)!);
+    if (sharing?.place === 'after') app.use(share);
     app.use((request: Request, response: Response) => {
       handled += 1;
       if (request.get('x-fail')) throw new Error('The route failed.');
       response.json({ decision: request.rateLimit ?? null });
     });
-    app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    app.use((error: unknown, _request: Request, response: Response, next: NextFunction) => {
       errors.push(error);
-      response.status(500).send('failed');
+      if (plainErrors) next(error);
+      else response.status(500).send('failed');
     });
 
     const server = createServer(app).listen(0, '127.0.0.1');
@@ -181,6 +186,24 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, createApp) =
         expect(reply.headers['x-ratelimit-limit']).toBe('0');
       }
     }
+  });
+
+  it('hands who is denied to error middleware with all headers set, and to nothing else', async () => {
+    const app = createApp();
+    app.use(rateLimit({ limit: 1, window: '1h', algorithm: 'sliding-window-log', throw: true }), hello);
+    app.use((error: unknown, _request: Request, response: Response, next: NextFunction) => {
+      if (error instanceof RateLimitError) response.status(error.status).json({ of: error.decision.limit });
+      else next(error);
+    });
+    const server = await serve(app);
+    expect((await request(server).get('/')).text).toBe('hello');
+    const denied = await request(server).get('/');
+    expect([denied.status, denied.body]).toEqual([429, { of: 1 }]);
+    expect(denied.headers).toMatchObject({
+      'cache-control': 'no-store',
+      'x-ratelimit-remaining': '0',
+      'retry-after': '3600',
+    });
   });
 
   it('lets the handler do what a route may: send JSON, redirect, go on', async () => {

@@ -5,10 +5,16 @@
  */
 
 import type { Decision } from '@sluice/core';
-import { createGuard, type Host, type RateLimitOptions, type Verdict } from '@sluice/core/http';
+import {
+  createGuard,
+  exposeHeaders,
+  type Host,
+  type RateLimitOptions,
+  type Verdict,
+} from '@sluice/core/http';
 import type { NextFunction, Request, Response } from 'express';
 
-export { byHeader } from '@sluice/core/http';
+export { byHeader, RateLimitError } from '@sluice/core/http';
 
 declare global {
   namespace Express {
@@ -80,8 +86,13 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
     const { decision, headers, denial } = verdict;
     if (decision !== undefined) request.rateLimit = decision;
     for (const [name, value] of headers) response.setHeader(name, value);
+    exposeHeaders(request, response, headers);
     if (denial === undefined || decision === undefined) {
       next();
+      return;
+    }
+    if (denial.error !== undefined) {
+      next(denial.error);
       return;
     }
     response.statusCode = denial.status;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import cors from '@fastify/cors';
 import { adapterSuite, optionsFor, type Start } from '@sluice/conformance';
 import { createLimiter, type Decision, MemoryStore } from '@sluice/core';
 import Fastify, {
@@ -18,22 +19,33 @@ import {
 
 adapterSuite({ name: 'Fastify 5', start });
 
-async function start({ limits, trustProxy = false, before }: Parameters<Start>[0]): ReturnType<Start> {
+async function start({
+  limits,
+  trustProxy = false,
+  plainErrors = false,
+  cors: sharing,
+  before,
+}: Parameters<Start>[0]): ReturnType<Start> {
   const app = Fastify({ trustProxy: trustProxy && 'loopback' });
   const errors: unknown[] = [];
   let handled = 0;
 
   app.setErrorHandler((error, _request, reply) => {
     errors.push(error);
-    reply.code(500).send('failed');
+    if (plainErrors) reply.send(error);
+    else reply.code(500).send('failed');
   });
   app.addHook('onRequest', (_request, reply, done) => {
     before?.(() => reply.code(503).send('busy'));
     done();
   });
+  const share = () => app.register(cors, sharing?.exposed ? { exposedHeaders: [...sharing.exposed] } : {});
+  if (sharing?.place === 'before') await share();
   for (const options of limits) await app.register(rateLimit, fastifyOptions(options));
+  if (sharing?.place === 'after') await share();
   app.route({
-    method: ['GET', 'POST', 'OPTIONS'],
+    // The CORS plugin answers OPTIONS by itself.
+    method: ['GET', 'POST', ...(sharing === undefined ? ['OPTIONS'] : [])],
     url: '/*',
     handler: (request) => {
       handled += 1;
@@ -178,6 +190,28 @@ describe('the plugin', () => {
       }
       expect(await statuses(app, 2, '/cost')).toEqual([200, 429]);
       expect(await statuses(app, 2, '/skip')).toEqual([200, 200]);
+    });
+
+    it('takes who answers from the route, whoever answers elsewhere', async () => {
+      const kinds = {
+        handler: { handler: () => 'handler' },
+        body: { body: 'body', contentType: 'text/html' },
+        throw: { throw: true },
+      } satisfies Record<string, RouteRateLimitOptions>;
+      for (const general of Object.values(kinds)) {
+        const app = create();
+        app.setErrorHandler((_error, _request, reply) => reply.code(418).send('throw'));
+        await app.register(rateLimit, { ...one, limit: 0, ...general });
+        for (const [kind, own] of Object.entries(kinds)) {
+          app.get(`/${kind}`, { config: { rateLimit: { limit: 0, ...own } } }, hello);
+        }
+        // What is switched off replaces nothing, but what it switches off.
+        app.get('/off', { config: { rateLimit: { limit: 0, throw: false } } }, hello);
+        for (const kind of Object.keys(kinds)) expect((await ask(app, `/${kind}`)).body).toBe(kind);
+        const { body } = await ask(app, '/off');
+        if ('throw' in general) expect(JSON.parse(body)).toMatchObject({ title: 'Quota Exceeded' });
+        else expect(['handler', 'body']).toContain(body);
+      }
     });
 
     it('leaves a route alone that says false', async () => {
@@ -494,6 +528,36 @@ describe('the plugin', () => {
       expect(seen).toEqual([failure]);
       expect(await statuses(app, 2, '/')).toEqual([200, 429]);
       expect(seen).toEqual([failure]);
+    });
+
+    it('lets the error handler answer as it likes who is denied, if that is to be an error', async () => {
+      const app = create();
+      const seen: unknown[] = [];
+      app.setErrorHandler((error, _request, reply) => {
+        seen.push((error as { code?: unknown }).code);
+        return reply.redirect('/sorry', 303);
+      });
+      await app.register(rateLimit, { ...one, limit: 0, throw: true });
+      app.get('/', hello);
+      const reply = await ask(app, '/');
+      expect([reply.status, reply.headers.location]).toEqual([303, '/sorry']);
+      expect(reply.headers['x-ratelimit-limit']).toBe('0');
+      expect(seen).toEqual(['ERR_SLUICE_DENIED']);
+    });
+
+    it('answers with the fields of Fastify’s own errors, if nobody else does', async () => {
+      const app = create();
+      await app.register(rateLimit, { ...one, limit: 0, throw: true });
+      const reply = await ask(app, '/nowhere');
+      expect([reply.status, JSON.parse(reply.body)]).toEqual([
+        429,
+        {
+          statusCode: 429,
+          code: 'ERR_SLUICE_DENIED',
+          error: 'Too Many Requests',
+          message: 'This request asks for more than its limit ever admits. Waiting does not help.',
+        },
+      ]);
     });
 
     it('fails with a 500 when a handler does, as there is nobody to say otherwise', async () => {

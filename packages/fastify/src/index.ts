@@ -5,12 +5,18 @@
  */
 
 import type { Decision } from '@sluice/core';
-import { createRouteGuards, type Guard, type Host, type RateLimitOptions } from '@sluice/core/http';
+import {
+  createRouteGuards,
+  exposeHeaders,
+  type Guard,
+  type Host,
+  type RateLimitOptions,
+} from '@sluice/core/http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import fp from 'fastify-plugin';
 import { type addedAs, type LimitedRoute, routesOf } from './earlier-routes.js';
 
-export { byHeader } from '@sluice/core/http';
+export { byHeader, RateLimitError } from '@sluice/core/http';
 
 /** Answers a denied request as a route would: it returns the payload, or sends. Status and headers are set already. */
 export type DenialHandler = (request: FastifyRequest, reply: FastifyReply, decision: Decision) => unknown;
@@ -88,7 +94,9 @@ export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
       if (reply.sent || reply.raw.headersSent) return reply;
       if (decision !== undefined) request.rateLimit = decision;
       for (const [name, value] of headers) reply.header(name, value);
+      exposeHeaders(request, reply.raw, headers);
       if (denial === undefined || decision === undefined) return undefined;
+      if (denial.error !== undefined) throw denial.error;
       // Not by reply.code, which redirects and errors would then keep.
       reply.raw.statusCode = denial.status;
       if (guard.handler === undefined) return reply.send(denial.body);

@@ -5,10 +5,10 @@
  */
 
 import type { Decision } from '@sluice/core';
-import { createGuard, type Header, type Host, type RateLimitOptions } from '@sluice/core/http';
+import { createGuard, exposeHeaders, type Header, type Host, type RateLimitOptions } from '@sluice/core/http';
 import type { Context, Middleware } from 'koa';
 
-export { byHeader } from '@sluice/core/http';
+export { byHeader, RateLimitError } from '@sluice/core/http';
 
 /** Answers a denied request; status and headers are set already. */
 export type DenialHandler = (context: Context, decision: Decision) => unknown;
@@ -44,8 +44,10 @@ export function rateLimit(options: KoaRateLimitOptions): Middleware {
     if (context.headerSent) return;
     if (decision !== undefined) context.state.rateLimit = decision;
     for (const [name, value] of headers) context.set(name, value);
+    exposeHeaders(context.req, context.res, headers);
     try {
       if (denial === undefined || decision === undefined) return await next();
+      if (denial.error !== undefined) throw denial.error;
       context.status = denial.status;
       if (guard.handler !== undefined) return await guard.handler(context, decision);
       context.body = denial.body;

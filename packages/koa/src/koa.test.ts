@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import cors from '@koa/cors';
 import { adapterSuite, optionsFor, type Start } from '@sluice/conformance';
 import type { Decision } from '@sluice/core';
 import Koa, { type Context } from 'koa';
 import Koa2 from 'koa2';
 import request from 'supertest';
-import { type DenialHandler, type KoaRateLimitOptions, rateLimit } from './index.js';
+import { type DenialHandler, type KoaRateLimitOptions, type RateLimitError, rateLimit } from './index.js';
 
 const versions = { 'Koa 3': Koa, 'Koa 2': Koa2 as unknown as typeof Koa };
 
@@ -21,7 +22,7 @@ const koaOptions = (options: Parameters<Start>[0]['limits'][number]) =>
   });
 
 function starting(App: typeof Koa): Start {
-  return async ({ limits, trustProxy = false, before }) => {
+  return async ({ limits, trustProxy = false, cors: sharing, before }) => {
     const app = new App();
     const errors: unknown[] = [];
     let handled = 0;
@@ -37,7 +38,10 @@ function starting(App: typeof Koa): Start {
       await Promise.race([next(), impatience]);
     });
     const middlewares = new Map(limits.map((options) => [options, rateLimit(koaOptions(options))]));
+    const share = cors(sharing?.exposed && { exposeHeaders: [...sharing.exposed] });
+    if (sharing?.place === 'before') app.use(share);
     for (const options of limits) app.use(middlewares.get(options)!);
+    if (sharing?.place === 'after') app.use(share);
     app.use((context) => {
       handled += 1;
       if (context.get('x-fail')) throw new Error('The route failed.');
@@ -188,6 +192,48 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, App) => {
     const denied = await request(server).get('/');
     expect([denied.status, denied.body['violated-policies']]).toEqual([429, ['default']]);
     expect(errors).toEqual([]);
+  });
+
+  it('throws who is denied past error middleware, which sees the status and may answer', async () => {
+    const { app, errors, serve } = create();
+    app.use(async (context, next) => {
+      try {
+        await next();
+      } catch (error) {
+        const { status, headers } = error as RateLimitError;
+        context.status = status;
+        context.body = { wait: headers['Retry-After'] };
+      }
+    });
+    app.use(rateLimit({ limit: 1, window: '1h', algorithm: 'sliding-window-log', throw: true }));
+    app.use((context) => {
+      context.body = 'hello';
+    });
+    const server = await serve();
+    expect((await request(server).get('/')).text).toBe('hello');
+    const denied = await request(server).get('/');
+    expect([denied.status, denied.body]).toEqual([429, { wait: '3600' }]);
+    expect(denied.headers).toMatchObject({ 'x-ratelimit-remaining': '0', 'retry-after': '3600' });
+    expect(errors).toEqual([]);
+  });
+
+  it('throws who is denied without a line in the log', async () => {
+    const log = jest.spyOn(console, 'error').mockImplementation();
+    try {
+      const app = new App();
+      app.use(rateLimit({ limit: 0, window: '1h', throw: true }));
+      const server = createServer(app.callback()).listen(0, '127.0.0.1');
+      servers.push(server);
+      await once(server, 'listening');
+      const reply = await request(server).get('/');
+      expect([reply.status, reply.text]).toEqual([
+        429,
+        'This request asks for more than its limit ever admits. Waiting does not help.',
+      ]);
+      expect(log).not.toHaveBeenCalled();
+    } finally {
+      log.mockRestore();
+    }
   });
 
   it('charges once where the same middleware stands twice, and runs what follows once', async () => {

@@ -5,11 +5,13 @@
  */
 
 import { once } from 'node:events';
+import { bodies, thrown } from './answers.js';
 import { clients } from './clients.js';
 import type { Adapter, RunningDemo, Start } from './demo.js';
 import { denials } from './denials.js';
 import { accidents, construction, manyRequests, onRedis, severalLimiters } from './flow.js';
 import { functions } from './functions.js';
+import { origins } from './origins.js';
 
 /** Declares the tests of one framework. */
 export function adapterSuite({ name, start }: Adapter): void {
@@ -27,6 +29,9 @@ export function adapterSuite({ name, start }: Adapter): void {
     });
 
     describe('tells', () => denials(tracked));
+    describe('answers who is denied', () => bodies(tracked));
+    describe('throws', () => thrown(tracked));
+    describe('among origins', () => origins(tracked));
     describe('asks the user’s functions', () => functions(tracked));
     describe('knows who is asking', () => clients(tracked));
     describe('stands many requests', () => manyRequests(tracked));

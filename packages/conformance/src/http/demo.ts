@@ -33,6 +33,10 @@ interface Demo {
   readonly limits: readonly AnyOptions[];
   /** Believe the `X-Forwarded-For` of a peer on this machine. */
   readonly trustProxy?: boolean;
+  /** Leave the answer to an error to the framework; else every error is answered by a 500. */
+  readonly plainErrors?: boolean;
+  /** The framework's CORS middleware, before the limits or after them, open to all; and what it exposes by itself. */
+  readonly cors?: { readonly place: 'before' | 'after'; readonly exposed?: readonly string[] };
   /** Called before a request is limited, with a function that answers it with a 503. */
   readonly before?: (answer: () => void) => void;
 }

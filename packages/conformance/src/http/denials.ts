@@ -4,10 +4,11 @@
  * @module
  */
 
+import { createHmac } from 'node:crypto';
 import { createLimiter, type Limiter, type ManualClock, manualClock, type Policy } from '@sluice/core';
 import type { HeaderFormat } from '@sluice/core/http';
 import { decisionIn, limitHeaders, send, statuses } from './client.js';
-import type { Start } from './demo.js';
+import type { AnyRequest, Start } from './demo.js';
 
 /** 2.5 s into a window of 10 s, and 16 h 16 min 2.5 s into the day. */
 const NOW = 1_796_055_362_500;
@@ -173,6 +174,42 @@ export function denials(start: Start): void {
       retryAfter: 27_818,
     });
     expect(app.handled()).toBe(5);
+  });
+
+  it('tells the reset in seconds from now, where that is asked for', async () => {
+    const { limiter } = standing('api', twoInTen);
+    const app = await start({ limits: [{ limiter, resetFormat: 'seconds' }] });
+    for (const left of ['1', '0', '0']) {
+      const { headers } = await send(app);
+      expect([headers['x-ratelimit-remaining'], headers['x-ratelimit-reset']]).toEqual([left, '8']);
+    }
+  });
+
+  it('tells who is counted by a hash that needs the secret, the same on both fields', async () => {
+    const partitionSecret = 'a secret of all servers';
+    const pk = (key: string) =>
+      `:${createHmac('sha256', partitionSecret).update(key).digest().subarray(0, 16).toString('base64')}:`;
+    const daily: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 5, window: '1d' };
+    const { limiter } = standing('api', { ...twoInTen, name: 'burst' }, daily);
+    const key = ({ headers }: AnyRequest) => headers['x-user'] as string | undefined;
+    const app = await start({
+      limits: [{ limiter, key, headers: ['legacy', 'draft-8'], partitionSecret }],
+    });
+    for (const [user, id] of [
+      ['alice', 'alice'],
+      ['bob', 'bob'],
+      ['', ''],
+    ] as const) {
+      const told = limitHeaders(await send(app, { 'x-user': user }));
+      const hash = pk(id);
+      expect(told['ratelimit-policy']).toBe(
+        `"api-burst";q=2;w=10;pk=${hash}, "api-daily";q=5;w=86400;pk=${hash}`,
+      );
+      expect(told.ratelimit).toBe(`"api-burst";r=1;t=8;pk=${hash}, "api-daily";r=4;t=27838;pk=${hash}`);
+    }
+    const address = limitHeaders(await send(app)).ratelimit;
+    expect(address).toContain(`;pk=${pk('ip:127.0.0.1')}`);
+    expect(address).not.toContain('127');
   });
 
   it('shows in drafts 6 and 7 the policy with the least left', async () => {

@@ -355,6 +355,58 @@ export function construction(start: Start): void {
       'Expected `handler` to be a function, got "no".',
     ],
     [
+      'a body that is none',
+      { ...fine, body: 5 },
+      'Expected `body` to be text, bytes or an object that JSON can hold, or a function, got 5.',
+    ],
+    ['a body of nothing', { ...fine, body: null }, /^Expected `body` to be .+, got null\.$/],
+    [
+      'a body that JSON cannot hold',
+      { ...fine, body: { big: 1n } },
+      /^Expected `body` to be .+, got an object\.$/,
+    ],
+    [
+      'a type that is no media type',
+      { ...fine, body: 'slow', contentType: 'html' },
+      'Expected `contentType` to be a media type, got "html".',
+    ],
+    [
+      'a type with a line break',
+      { ...fine, body: 'slow', contentType: 'text/html;\r\nX: y' },
+      /^Expected `contentType` to be a media type, got "text/,
+    ],
+    [
+      'a type of no body',
+      { ...fine, contentType: 'text/html' },
+      'Expected `body` to be given with `contentType`, got undefined.',
+    ],
+    ['a word for `throw`', { ...fine, throw: 'yes' }, 'Expected `throw` to be true or false, got "yes".'],
+    [
+      'a handler and a body',
+      { ...fine, handler: () => '', body: 'slow' },
+      'Expected one of `handler`, `body` and `throw`, got `handler` and `body`.',
+    ],
+    [
+      'a body and an error',
+      { ...fine, body: '', throw: true },
+      'Expected one of `handler`, `body` and `throw`, got `body` and `throw`.',
+    ],
+    [
+      'a handler and an error',
+      { ...fine, handler: () => '', throw: true },
+      'Expected one of `handler`, `body` and `throw`, got `handler` and `throw`.',
+    ],
+    [
+      'an unknown format of the reset',
+      { ...fine, resetFormat: 'delta' },
+      'Expected `resetFormat` to be one of "epoch", "seconds", got "delta".',
+    ],
+    [
+      'a secret that is too short',
+      { ...fine, headers: 'draft-8', partitionSecret: 'secret' },
+      'Expected `partitionSecret` to be text or bytes, at least 16 bytes, got 6.',
+    ],
+    [
       'a negative cost',
       { ...fine, cost: -1 },
       'Expected `cost` to be an integer >= 0 or a function, got -1.',

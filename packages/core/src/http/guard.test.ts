@@ -185,7 +185,7 @@ describe('several guards on one request', () => {
     const second = guardOf({ limiter: standing('default', 1, '10s'), headers, cost: 2 });
     const { headers: told, denial } = await second.check(request);
     expect(Object.fromEntries(told).RateLimit).toBe('"default";r=4;t=27838, "default-2";r=1;t=0');
-    expect(JSON.parse(denial!.body)['violated-policies']).toEqual(['default-2']);
+    expect(JSON.parse(String(denial!.body))['violated-policies']).toEqual(['default-2']);
   });
 
   it('name one limiter twice that charged two keys of a request: these are two quotas', async () => {

@@ -5,24 +5,16 @@
  */
 
 import type { IncomingMessage } from 'node:http';
-import { instantOf } from '../decision.js';
 import { expected } from '../errors.js';
 import type { Limiter, RequestOptions } from '../limiter.js';
 import { parseLimit } from '../policy.js';
 import type { Decision } from '../types.js';
 import { type Awaitable, sleep, then, withErrors } from './awaitable.js';
 import { keyOfAddress, keyOfConnection } from './client-key.js';
-import {
-  distinctNames,
-  formatHeaders,
-  type Header,
-  type HeaderFormat,
-  type HeaderItem,
-  parseFormats,
-  secondsOf,
-} from './headers.js';
+import type { Header } from './headers.js';
 import { type LooseOptions, limiterOf, type RateLimitOptions } from './options.js';
-import { PROBLEM_TYPE, problemBody, UNAVAILABLE_BODY } from './problem.js';
+import { type Denial, type Refuse, refuserOf } from './refusal.js';
+import { Teller, type Told, tellingOf } from './teller.js';
 
 /** How to read a framework's request. */
 export interface Host<Req> {
@@ -42,12 +34,6 @@ export interface Verdict {
   readonly denial?: Denial;
 }
 
-/** How to refuse. The headers of the verdict go with it. */
-export interface Denial {
-  readonly status: number;
-  readonly body: string;
-}
-
 /** Judges requests. Answers at once where nothing it asks needs waiting for. */
 export interface Guard<Req, Handler = unknown> {
   readonly limiter: Limiter;
@@ -65,14 +51,7 @@ const PASS: Verdict = { headers: [] };
 /** What became of a request so far. */
 interface Trail {
   readonly charges: { readonly guard: object; readonly limiter: Limiter; readonly key: string }[];
-  /** What its headers tell of, and the policy that legacy headers show. */
-  readonly items: ToldItem[];
-  binding: ToldItem | undefined;
-}
-
-/** What headers tell of a policy, and the instant that its time counts from. */
-interface ToldItem extends HeaderItem {
-  readonly at: number;
+  readonly told: Told;
 }
 
 const trails = new WeakMap<IncomingMessage, Trail>();
@@ -94,17 +73,18 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   readonly handler: Handler | undefined;
   readonly #options: LooseOptions<Req, Handler>;
   readonly #host: Host<Req>;
-  readonly #formats: readonly HeaderFormat[];
-  readonly #names: readonly string[];
+  readonly #teller: Teller;
+  readonly #refuse: Refuse<Req>;
 
   constructor(options: LooseOptions<Req, Handler>, host: Host<Req>) {
-    this.#formats = parseFormats(options?.headers);
+    const telling = tellingOf(options ?? {});
+    this.#refuse = refuserOf(options ?? {});
     // Last of all checks, as a limiter takes its name.
     this.limiter = limiterOf(options);
     this.handler = options.handler && withErrors(options.handler);
     this.#options = options;
     this.#host = host;
-    this.#names = headerNames(this.limiter);
+    this.#teller = new Teller(telling, this.limiter);
   }
 
   readonly check: (request: Req) => Awaitable<Verdict> = withErrors((request: Req) => {
@@ -121,19 +101,19 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
       if (trail.charges.some((charge) => charge.limiter === this.limiter && charge.key === key)) return PASS;
       return then(typeof cost === 'function' ? cost(request) : cost, (units) => {
         checkCost(units);
-        if (typeof limit !== 'function') return this.#consume(key, { cost: units }, trail);
+        if (typeof limit !== 'function') return this.#consume(request, key, { cost: units }, trail);
         return then(limit(request), (own) => {
           checkLimit(own);
-          return this.#consume(key, { cost: units, limit: own }, trail);
+          return this.#consume(request, key, { cost: units, limit: own }, trail);
         });
       });
     });
   }
 
-  #consume(key: string, options: RequestOptions, trail: Trail): Awaitable<Verdict> {
+  #consume(request: Req, key: string, options: RequestOptions, trail: Trail): Awaitable<Verdict> {
     return then(this.limiter.consume(key, options), (decision) => {
       trail.charges.push({ guard: this, limiter: this.limiter, key });
-      const verdict = this.#verdictOf(decision, trail);
+      const verdict = this.#verdictOf(request, key, decision, trail);
       return decision.delayMs === 0 ? verdict : sleep(decision.delayMs).then(() => verdict);
     });
   }
@@ -142,7 +122,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     const raw = this.#host.raw(request);
     let trail = trails.get(raw);
     if (trail === undefined) {
-      trail = { charges: [], items: [], binding: undefined };
+      trail = { charges: [], told: { items: [], binding: undefined } };
       trails.set(raw, trail);
     }
     return trail;
@@ -169,58 +149,13 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     );
   }
 
-  #verdictOf(decision: Decision, trail: Trail): Verdict {
-    const names = distinctNames(this.#names, trail.items);
-    // What was decided without the store is no quota that a client could count on.
-    const silent = this.#formats.length === 0 || decision.degraded;
-    const headers = silent ? [] : this.#tell(decision, names, trail);
+  #verdictOf(request: Req, key: string, decision: Decision, { told }: Trail): Awaitable<Verdict> {
+    const names = this.#teller.namesBeside(told);
+    const headers = this.#teller.tell(decision, key, names, told);
     if (decision.allowed) return { decision, headers };
-
-    headers.push(['Cache-Control', 'no-store']);
-    if (this.handler === undefined) headers.push(['Content-Type', PROBLEM_TYPE]);
-    const { retryAfterMs } = decision;
-    if (Number.isNaN(retryAfterMs)) {
-      return { decision, headers, denial: { status: 503, body: UNAVAILABLE_BODY } };
-    }
-    if (retryAfterMs !== Infinity)
-      headers.push(['Retry-After', String(Math.max(1, secondsOf(retryAfterMs)))]);
     const violated = names.filter((_, i) => !decision.policies[i].allowed);
-    return { decision, headers, denial: { status: 429, body: problemBody(violated, retryAfterMs) } };
+    return then(this.#refuse(request, decision, violated, headers), (refusal) => ({ decision, ...refusal }));
   }
-
-  /** Headers that tell of this decision and of those that other limiters made on the request before. */
-  #tell(decision: Decision, names: readonly string[], trail: Trail): Header[] {
-    // The instant of the decision: another one, a ms later, would round to another second now and then.
-    const at = instantOf(decision) ?? Date.now();
-    let binding: ToldItem | undefined;
-    decision.policies.forEach((policy, i) => {
-      if (policy.limit === Infinity) return;
-      const denies = !policy.allowed && policy.retryAfterMs !== Infinity;
-      const item = {
-        ...policy,
-        name: names[i],
-        timeMs: denies ? policy.retryAfterMs : policy.resetMs,
-        denies,
-        at,
-      };
-      trail.items.push(item);
-      if (policy.name === decision.policy) binding = item;
-    });
-    if (binding === undefined) return [];
-    // Who denies speaks; else the one with the least left.
-    const before = trail.binding;
-    if (before === undefined || !decision.allowed || binding.remaining < before.remaining) {
-      trail.binding = binding;
-    }
-    const items = trail.items.map((item) => ({ ...item, timeMs: item.timeMs - (at - item.at) }));
-    return formatHeaders(this.#formats, items, items[trail.items.indexOf(trail.binding as ToldItem)], at);
-  }
-}
-
-/** The policies' names in headers: the limiter's, the policy's where there are several, neither if it is the default. */
-function headerNames({ name, policies }: Limiter): readonly string[] {
-  if (policies.length === 1) return [name === 'default' ? policies[0].name : name];
-  return policies.map((policy) => (name === 'default' ? policy.name : `${name}-${policy.name}`));
 }
 
 /** Nothing would mean that the limiter's own limits stand; what a name may stand for is the limiter's to check. */

@@ -119,7 +119,7 @@ describe('the vectors', () => {
       );
       expect(verdict.denial?.status).toBe(rejected ? 429 : undefined);
       if (!rejected) continue;
-      expect(JSON.parse(verdict.denial!.body)).toMatchObject({
+      expect(JSON.parse(String(verdict.denial!.body))).toMatchObject({
         status: 429,
         'violated-policies': [name],
         ...(retryAfter === undefined ? {} : { retryAfter: Number(retryAfter) }),
@@ -146,7 +146,7 @@ describe('the vectors', () => {
           : right,
       );
       if (!rejected) continue;
-      expect(JSON.parse(verdict.denial!.body)).toMatchObject({
+      expect(JSON.parse(String(verdict.denial!.body))).toMatchObject({
         'violated-policies': violatedPolicies,
         retryAfter: Number(retryAfter),
       });
@@ -201,11 +201,38 @@ describe('formatHeaders', () => {
         const least = Math.min(...items.map(({ remaining }) => count(remaining)));
         expect(dictionary.get('remaining')?.[0]).toBe(least);
         expect(serializeDictionary(dictionary)).toBe(RateLimit);
-        expect(parseList(policies)).toEqual(
-          items.map(({ limit, windowMs }) => [count(limit), new Map([['w', seconds(windowMs, 1)]])]),
-        );
+        // All quotas, each once: these drafts know a policy by nothing else.
+        const quotas = parseList(policies).map(([quota]) => quota);
+        expect(quotas).toEqual([...new Set(items.map(({ limit }) => count(limit)))]);
+        expect(serializeList(parseList(policies))).toBe(policies);
       }),
     );
+  });
+
+  it('lists of policies with the same quota the one that is shown, else the first, in drafts 6 and 7', () => {
+    const [a, b, c, d] = [1000, 2000, 3000, 4000].map((windowMs, i) => ({
+      ...item,
+      limit: i === 3 ? 20 : 10,
+      remaining: [5, 2, 4, 9][i],
+      windowMs,
+    }));
+    for (const format of ['draft-6', 'draft-7'] as const) {
+      expect(told(format, [a, b, c, d])['RateLimit-Policy']).toBe('10;w=2, 20;w=4');
+      expect(told(format, [d, a, c])['RateLimit-Policy']).toBe('20;w=4, 10;w=3');
+      expect(told(format, [a, c, { ...d, remaining: 0 }])['RateLimit-Policy']).toBe('10;w=1, 20;w=4');
+    }
+    expect(told('draft-8', [a, b])['RateLimit-Policy']).toBe('"default";q=10;w=1, "default";q=10;w=2');
+  });
+
+  it('writes the reset as seconds from now where that is asked for, and the drafts as ever', () => {
+    for (const { now, state, headers } of vectors.cases) {
+      const { name = 'default', pk: _pk, rejected = false } = state;
+      const only = { ...state, name, denies: rejected && state.limit > 0 };
+      const sent = Object.fromEntries(formatHeaders(['legacy', 'draft-6'], [only], only, now, 'seconds'));
+      // The wait of draft 6 is the same time in the same unit.
+      expect(sent['X-RateLimit-Reset']).toBe(headers['draft-6']['RateLimit-Reset']);
+      expect(sent).toMatchObject({ 'RateLimit-Reset': headers['draft-6']['RateLimit-Reset'] });
+    }
   });
 
   it('writes a partition as bytes', () => {

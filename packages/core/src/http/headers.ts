@@ -14,6 +14,9 @@ import { expected } from '../errors.js';
  */
 export type HeaderFormat = 'legacy' | 'draft-6' | 'draft-7' | 'draft-8';
 
+/** How `X-RateLimit-Reset` tells the time: in seconds since the epoch, or in seconds from now. */
+export type ResetFormat = 'epoch' | 'seconds';
+
 /** A header field: its name and its value. */
 export type Header = readonly [name: string, value: string];
 
@@ -28,8 +31,8 @@ export interface HeaderItem {
   readonly timeMs: number;
   /** Whether to come back after that time; then it is never shown as 0. */
   readonly denies: boolean;
-  /** Who is counted (draft-8 `pk`), if that is to be told. */
-  readonly partition?: string;
+  /** Who is counted (draft-8 `pk`), if that is to be told: bytes, or a text that is sent in UTF-8. */
+  readonly partition?: string | Uint8Array;
 }
 
 /** RFC 9651 integers have at most 15 digits. */
@@ -62,16 +65,18 @@ export function parseFormats(value: unknown): readonly HeaderFormat[] {
  *
  * @param binding - the item that legacy headers show.
  * @param now - ms since the epoch, the same for all headers of a response.
+ * @param resetFormat - of the legacy headers; the drafts have no choice.
  */
 export function formatHeaders(
   formats: readonly HeaderFormat[],
   items: readonly HeaderItem[],
   binding: HeaderItem | undefined,
   now: number,
+  resetFormat: ResetFormat = 'epoch',
 ): Header[] {
   if (items.length === 0 || binding === undefined) return [];
   const headers = formats.flatMap((format) => {
-    if (format === 'legacy') return legacy(binding, now);
+    if (format === 'legacy') return legacy(binding, now, resetFormat);
     if (format === 'draft-8') return draft8(items);
     const least = items.reduce(
       (a, b) => (b.remaining < a.remaining || (b.remaining === a.remaining && b === binding) ? b : a),
@@ -106,17 +111,18 @@ export function secondsOf(ms: number): number {
   return Math.max(0, Math.ceil(ms / 1000));
 }
 
-function legacy(item: HeaderItem, now: number): Header[] {
+function legacy(item: HeaderItem, now: number, resetFormat: ResetFormat): Header[] {
+  const at = Math.ceil((now + Math.max(0, item.timeMs)) / 1000);
   return [
     ['X-RateLimit-Limit', count(item.limit)],
     ['X-RateLimit-Remaining', count(item.remaining)],
-    ['X-RateLimit-Reset', String(Math.ceil((now + Math.max(0, item.timeMs)) / 1000))],
+    ['X-RateLimit-Reset', resetFormat === 'epoch' ? String(at) : time(item)],
   ];
 }
 
 function draft6(items: readonly HeaderItem[], least: HeaderItem): Header[] {
   return [
-    ['RateLimit-Policy', items.map(policy67).join(', ')],
+    ['RateLimit-Policy', policies67(items, least)],
     ['RateLimit-Limit', count(least.limit)],
     ['RateLimit-Remaining', count(least.remaining)],
     ['RateLimit-Reset', time(least)],
@@ -126,7 +132,7 @@ function draft6(items: readonly HeaderItem[], least: HeaderItem): Header[] {
 function draft7(items: readonly HeaderItem[], least: HeaderItem): Header[] {
   const { limit, remaining } = least;
   return [
-    ['RateLimit-Policy', items.map(policy67).join(', ')],
+    ['RateLimit-Policy', policies67(items, least)],
     ['RateLimit', `limit=${count(limit)}, remaining=${count(remaining)}, reset=${time(least)}`],
   ];
 }
@@ -140,7 +146,15 @@ function draft8(items: readonly HeaderItem[]): Header[] {
   ];
 }
 
-const policy67 = (item: HeaderItem) => `${count(item.limit)};w=${seconds(item.windowMs)}`;
+/** Drafts 6 and 7 tell policies apart by their quotas, so of those that have the same, only one may be listed. */
+function policies67(items: readonly HeaderItem[], least: HeaderItem): string {
+  const listed = new Map<string, HeaderItem>();
+  for (const item of items) {
+    const quota = count(item.limit);
+    if (!listed.has(quota) || item === least) listed.set(quota, item);
+  }
+  return Array.from(listed, ([quota, item]) => `${quota};w=${seconds(item.windowMs)}`).join(', ');
+}
 
 const count = (value: number) => String(Math.min(MOST, Math.max(0, Math.floor(value))));
 

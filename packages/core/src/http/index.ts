@@ -5,9 +5,18 @@
  */
 
 export type { Awaitable } from './awaitable.js';
+export type { BodyOption, DenialBody } from './body.js';
 export { byHeader, type WithHeaders } from './client-key.js';
-export { createGuard, type Denial, type Guard, type Host, type Verdict } from './guard.js';
-export { formatHeaders, type Header, type HeaderFormat, type HeaderItem, parseFormats } from './headers.js';
+export { type Exposing, exposeHeaders } from './expose.js';
+export { createGuard, type Guard, type Host, type Verdict } from './guard.js';
+export {
+  formatHeaders,
+  type Header,
+  type HeaderFormat,
+  type HeaderItem,
+  parseFormats,
+  type ResetFormat,
+} from './headers.js';
 export type {
   CommonOptions,
   LimitFunction,
@@ -16,4 +25,6 @@ export type {
   ReadyLimiter,
   SeveralPolicies,
 } from './options.js';
+export { RateLimitError } from './rate-limit-error.js';
+export type { Denial } from './refusal.js';
 export { createRouteGuards, type Route, type RouteGuards } from './routes.js';

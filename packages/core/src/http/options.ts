@@ -11,7 +11,8 @@ import { createLimiter, type Limiter } from '../limiter.js';
 import { POLICY_OPTIONS, parseLimit } from '../policy.js';
 import type { Policy, Store } from '../types.js';
 import type { Awaitable } from './awaitable.js';
-import type { HeaderFormat } from './headers.js';
+import type { BodyOption } from './body.js';
+import type { HeaderFormat, ResetFormat } from './headers.js';
 
 const CODE = 'ERR_SLUICE_OPTION';
 
@@ -69,8 +70,24 @@ export interface CommonOptions<Req, Handler> {
   readonly skip?: (request: Req) => Awaitable<boolean>;
   /** How limits are told: a format, a list of formats that do not contradict each other, or `false`. Default `'legacy'`. */
   readonly headers?: HeaderFormat | readonly HeaderFormat[] | false;
+  /** The time in `X-RateLimit-Reset`: in seconds since the `'epoch'` (the default), or in `'seconds'` from now. */
+  readonly resetFormat?: ResetFormat;
+  /**
+   * Lets `'draft-8'` say who is counted (`pk`): the key, hashed with this secret of at least 16 bytes. Give all
+   * servers the same. Without it, nothing is said.
+   */
+  readonly partitionSecret?: string | Uint8Array;
+  /**
+   * The body of a 429 in place of the problem document: text, bytes, or an object, which is sent as JSON. A function
+   * of the request and the decision returns one, or nothing for the problem document.
+   */
+  readonly body?: BodyOption<Req>;
+  /** The media type of `body`, where the one of text, bytes or JSON is not right. */
+  readonly contentType?: string;
   /** Answers a denied request in place of the problem document. Status and headers are set already. */
   readonly handler?: Handler;
+  /** Hands a `RateLimitError` to the framework's error path in place of an answer. Default `false`. */
+  readonly throw?: boolean;
 }
 
 /** The options of `rateLimit`. */
@@ -87,11 +104,16 @@ export type LooseOptions<Req, Handler> = CommonOptions<Req, Handler> & {
 /** What a limiter that exists already has chosen for itself. */
 const CHOSEN = ['name', 'store', 'onStoreError', 'localShare'];
 
-const COMMON = [...CHOSEN, 'key', 'cost', 'skip', 'headers', 'handler'];
+const TOLD = ['headers', 'resetFormat', 'partitionSecret', 'body', 'contentType', 'handler', 'throw'];
+
+const COMMON = [...CHOSEN, 'key', 'cost', 'skip', ...TOLD];
 const KNOWN = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
 
-/** Options that say what the policy is; a route's own choice of one of these kinds replaces the other kinds. */
-const KINDS: readonly (readonly string[])[] = [POLICY_OPTIONS, ['policies'], ['limiter']];
+/** Options that say what the policy is, and who answers. A route's own choice of one kind replaces the other kinds. */
+const KINDS: readonly (readonly (readonly string[])[])[] = [
+  [POLICY_OPTIONS, ['policies'], ['limiter']],
+  [['handler'], ['body', 'contentType'], ['throw']],
+];
 
 /**
  * Returns the limiter that the options describe.
@@ -125,16 +147,20 @@ export function limiterOf<Req, Handler>(options: LooseOptions<Req, Handler>): Li
 }
 
 /**
- * Returns `general` as far as `special` leaves it: option by option, but what kind of policy it is as a whole.
+ * Returns `general` as far as `special` leaves it: option by option, but what kind of policy it is, and who answers, as
+ * a whole.
  */
 export function mergeOptions<Options extends object>(general: Options, special: Partial<Options>): Options {
   const merged = { ...general } as Record<string, unknown>;
-  // A function for a limit goes with every kind.
-  const chooses = (option: string) =>
-    given(special, option) && !(option === 'limit' && typeof optionOf(special, option) === 'function');
-  const chosen = KINDS.find((kind) => kind.some(chooses));
-  if (chosen !== undefined) {
-    for (const kind of KINDS) if (kind !== chosen) for (const option of kind) delete merged[option];
+  // A function for a limit goes with every kind, and what is off is no choice.
+  const chooses = (option: string) => {
+    const value = optionOf(special, option);
+    return value !== undefined && value !== false && !(option === 'limit' && typeof value === 'function');
+  };
+  for (const kinds of KINDS) {
+    const chosen = kinds.find((kind) => kind.some(chooses));
+    if (chosen === undefined) continue;
+    for (const kind of kinds) if (kind !== chosen) for (const option of kind) delete merged[option];
   }
   if (given(special, 'limiter')) for (const option of CHOSEN) delete merged[option];
   for (const [option, value] of Object.entries(special)) if (value !== undefined) merged[option] = value;

@@ -10,31 +10,47 @@ import { secondsOf } from './headers.js';
 /** The media type of the body. */
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** The body of a 503: nobody knows whether the client is over its limit, nor when that will be known. */
-export const UNAVAILABLE_BODY: string = JSON.stringify({
-  type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
-  title: 'Temporary Reduced Capacity',
-  status: 503,
-  detail: 'This request cannot be checked against its limit at the moment.',
-});
+/**
+ * Returns the sentence that says why a request is denied, and when to come back.
+ *
+ * @param retryAfterMs - `Infinity` if the request can never fit, `NaN` if nobody knows.
+ */
+export function problemDetail(retryAfterMs: number): string {
+  if (Number.isNaN(retryAfterMs)) return 'This request cannot be checked against its limit at the moment.';
+  if (retryAfterMs === Infinity) {
+    return 'This request asks for more than its limit ever admits. Waiting does not help.';
+  }
+  const retryAfter = retryAfterOf(retryAfterMs);
+  return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`;
+}
+
+/** The wait in whole seconds, as `Retry-After` tells it: at least 1, as 0 makes clients come back at once. */
+export function retryAfterOf(retryAfterMs: number): number {
+  return Math.max(1, secondsOf(retryAfterMs));
+}
 
 /**
- * Returns the body of a 429.
+ * Returns the body of a 429, or of a 503 where nobody knows whether the client is over its limit.
  *
  * @param violated - the names of the policies that deny.
- * @param retryAfterMs - `Infinity` if the request can never fit.
+ * @param retryAfterMs - `Infinity` if the request can never fit, `NaN` if nobody knows.
  */
 export function problemBody(violated: readonly string[], retryAfterMs: number): string {
-  const never = retryAfterMs === Infinity;
-  const retryAfter = Math.max(1, secondsOf(retryAfterMs));
+  const detail = problemDetail(retryAfterMs);
+  if (Number.isNaN(retryAfterMs)) {
+    return JSON.stringify({
+      type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+      title: 'Temporary Reduced Capacity',
+      status: 503,
+      detail,
+    });
+  }
   return JSON.stringify({
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
     title: 'Quota Exceeded',
     status: 429,
-    detail: never
-      ? 'This request asks for more than its limit ever admits. Waiting does not help.'
-      : `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`,
+    detail,
     'violated-policies': violated,
-    ...(never ? {} : { retryAfter }),
+    ...(retryAfterMs === Infinity ? {} : { retryAfter: retryAfterOf(retryAfterMs) }),
   });
 }

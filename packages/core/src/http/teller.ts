@@ -1,0 +1,125 @@
+/**
+ * What is told of a request: by the limiters that judged it, in all their formats, as of one instant.
+ *
+ * @module
+ */
+
+import { oneOf } from '../check.js';
+import { instantOf } from '../decision.js';
+import type { Limiter } from '../limiter.js';
+import type { Decision } from '../types.js';
+import {
+  distinctNames,
+  formatHeaders,
+  type Header,
+  type HeaderFormat,
+  type HeaderItem,
+  parseFormats,
+  type ResetFormat,
+} from './headers.js';
+import { partitionBy } from './partition.js';
+
+/** How a guard tells. */
+export interface Telling {
+  readonly formats: readonly HeaderFormat[];
+  readonly resetFormat: ResetFormat;
+  /** Present if headers are to say who is counted, and can. */
+  readonly partitionOf: ((key: string) => Uint8Array) | undefined;
+}
+
+/** What headers tell of a policy, and the instant that its time counts from. */
+interface ToldItem extends HeaderItem {
+  readonly at: number;
+}
+
+/** What has been told of one request, by whatever guards. */
+export interface Told {
+  readonly items: ToldItem[];
+  /** What legacy headers show: who denies, else the one with the least left. */
+  binding: ToldItem | undefined;
+}
+
+/** Returns how the options say that it be told; throws an ArgumentError if one is wrong. */
+export function tellingOf(options: {
+  readonly headers?: unknown;
+  readonly resetFormat?: unknown;
+  readonly partitionSecret?: unknown;
+}): Telling {
+  const { headers, resetFormat = 'epoch', partitionSecret } = options;
+  const formats = parseFormats(headers);
+  const partitionOf = partitionBy(partitionSecret);
+  return {
+    formats,
+    resetFormat: oneOf<ResetFormat>(['epoch', 'seconds'], resetFormat, 'resetFormat', 'ERR_SLUICE_OPTION'),
+    // The other formats have no room for it.
+    partitionOf: formats.includes('draft-8') ? partitionOf : undefined,
+  };
+}
+
+/** Tells of the decisions of one limiter. */
+export class Teller {
+  readonly #telling: Telling;
+  readonly #names: readonly string[];
+
+  constructor(telling: Telling, limiter: Limiter) {
+    this.#telling = telling;
+    this.#names = headerNames(limiter);
+  }
+
+  /** Returns the policies' names on this response, where others may have told of theirs. */
+  namesBeside(told: Told): readonly string[] {
+    return distinctNames(this.#names, told.items);
+  }
+
+  /** Returns headers that tell of this decision on a key and of those that other limiters made before. */
+  tell(decision: Decision, key: string, names: readonly string[], told: Told): Header[] {
+    const { formats, resetFormat } = this.#telling;
+    // What was decided without the store is no quota that a client could count on.
+    if (formats.length === 0 || decision.degraded) return [];
+    // The instant of the decision: another one, a ms later, would round to another second now and then.
+    const at = instantOf(decision) ?? Date.now();
+    const binding = this.#note(decision, key, names, at, told.items);
+    if (binding === undefined) return [];
+    const before = told.binding;
+    if (before === undefined || !decision.allowed || binding.remaining < before.remaining) {
+      told.binding = binding;
+    }
+    const items = told.items.map((item) => ({ ...item, timeMs: item.timeMs - (at - item.at) }));
+    const shown = items[told.items.indexOf(told.binding as ToldItem)];
+    return formatHeaders(formats, items, shown, at, resetFormat);
+  }
+
+  /** Adds what the policies say to `items`, and returns the one that binds, unless that has no limit. */
+  #note(
+    decision: Decision,
+    key: string,
+    names: readonly string[],
+    at: number,
+    items: ToldItem[],
+  ): ToldItem | undefined {
+    const partition = this.#telling.partitionOf?.(key);
+    let binding: ToldItem | undefined;
+    decision.policies.forEach((policy, i) => {
+      if (policy.limit === Infinity) return;
+      const denies = !policy.allowed && policy.retryAfterMs !== Infinity;
+      const timeMs = denies ? policy.retryAfterMs : policy.resetMs;
+      const item: ToldItem = {
+        ...policy,
+        name: names[i],
+        timeMs,
+        denies,
+        at,
+        ...(partition && { partition }),
+      };
+      items.push(item);
+      if (policy.name === decision.policy) binding = item;
+    });
+    return binding;
+  }
+}
+
+/** The policies' names in headers: the limiter's, the policy's where there are several, neither if it is the default. */
+function headerNames({ name, policies }: Limiter): readonly string[] {
+  if (policies.length === 1) return [name === 'default' ? policies[0].name : name];
+  return policies.map((policy) => (name === 'default' ? policy.name : `${name}-${policy.name}`));
+}
