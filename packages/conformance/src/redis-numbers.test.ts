@@ -64,7 +64,7 @@ const rejects = async (call: () => unknown) => {
   expect(result).toBeInstanceOf(Error);
 };
 
-/** The integers of a MessagePack, each still packed: itself if it is below 128, else after a byte that tells its size. */
+/** The numbers of a MessagePack, each still packed: itself if it is below 128, else after a byte that tells its size. */
 function itemsOf(packed: Buffer): readonly Buffer[] {
   const items: Buffer[] = [];
   for (let begin = 0, end = 0; begin < packed.length; begin = end) {
@@ -74,10 +74,10 @@ function itemsOf(packed: Buffer): readonly Buffer[] {
   return items;
 }
 
-/** An integer as MessagePack has those of 64 bits. */
-function integer(value: bigint): Buffer {
-  const packed = Buffer.of(0xcf, 0, 0, 0, 0, 0, 0, 0, 0);
-  packed.writeBigUInt64BE(value, 1);
+/** A double as MessagePack has it, which is how the store sends what is not below 2^32. */
+function double(value: number): Buffer {
+  const packed = Buffer.of(0xcb, 0, 0, 0, 0, 0, 0, 0, 0);
+  packed.writeDoubleBE(value, 1);
   return packed;
 }
 
@@ -132,9 +132,9 @@ describe.each(settings)('A number that is none, $title', ({ policy }) => {
       eval: (script, count, ...rest) => client.eval(script, count, ...altered(rest)),
     });
     const length = 2 + plan.terms.reduce((sum, { numbers }) => sum + 1 + numbers.length, 0);
-    for (const value of [2n ** 53n, 2n ** 53n + 1n, 2n ** 63n, 2n ** 64n - 1n]) {
+    for (const value of [2 ** 53, 2 ** 53 + 2, 2 ** 63, 1e300, Infinity]) {
       for (let place = 0; place < length; place++) {
-        change = (numbers) => numbers.with(place, integer(value));
+        change = (numbers) => numbers.with(place, double(value));
         await rejects(() => table.decide('k', 1, plan, true, 250));
         await rejects(() => table.charge('k', [1, 1], plan, 250));
       }

@@ -17,11 +17,9 @@ local LEAST_TTL_UNDER_OTHER_CLOCKS = 60000
 
 if ARGV[1] == 'reset' then return redis.call('DEL', unpack(KEYS)) end
 
--- The store packs unsigned integers only. From 2^63 on they are read as negative.
+-- The store packs none that is negative or a fraction.
 local numbers = { cmsgpack.unpack(ARGV[2]) }
-if math.max(unpack(numbers)) > MOST or math.min(unpack(numbers)) < 0 then
-  error('sluice: expected whole numbers up to 2^53 - 1')
-end
+if math.max(unpack(numbers)) > MOST then error('sluice: expected whole numbers up to 2^53 - 1') end
 
 -- Judges the keys from i on, given whether those before admit; returns whether all do, and the reply for these keys.
 -- The numbers from `position` on are those of key i.

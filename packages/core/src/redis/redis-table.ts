@@ -127,9 +127,8 @@ function pack(numbers: readonly number[]): Buffer {
       end = packed.writeUInt8(0xce, end);
       end = packed.writeUInt32BE(number, end);
     } else {
-      end = packed.writeUInt8(0xcf, end);
-      end = packed.writeUInt32BE(Math.floor(number / 2 ** 32), end);
-      end = packed.writeUInt32BE(number % 2 ** 32, end);
+      end = packed.writeUInt8(0xcb, end);
+      end = packed.writeDoubleBE(number, end);
     }
   }
   return packed.subarray(0, end);
