@@ -32,7 +32,7 @@ export interface HeaderItem {
   /** Whether to come back after that time; then it is never shown as 0. */
   readonly denies: boolean;
   /** Who is counted (draft-8 `pk`), if that is to be told: bytes, or a text that is sent in UTF-8. */
-  readonly partition?: string | Uint8Array;
+  readonly partition?: string | Uint8Array | undefined;
 }
 
 /** RFC 9651 integers have at most 15 digits. */

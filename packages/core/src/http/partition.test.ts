@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { partitionBy } from './partition.js';
 
 describe('a partition key', () => {
@@ -19,6 +21,14 @@ describe('a partition key', () => {
     expect(Buffer.from(partitionBy(secret)!(key)).toString('hex')).toBe(right);
     // A secret that is text is its bytes.
     if (secret.length === 20) expect(partitionBy(secret.toString())!(key)).toEqual(partitionBy(secret)!(key));
+  });
+
+  it('is what the reference shows', () => {
+    const partition = Buffer.from(partitionBy('known to all servers')!('ip:192.0.2.1')).toString('base64');
+    // Of openssl dgst -sha256 -hmac.
+    expect(partition).toBe('Uswy1QNkF4a2RkJMwSPeAg==');
+    const page = readFileSync(join(__dirname, '../../../../docs/reference/headers.md'), 'utf8');
+    expect(page.split(`;pk=:${partition}:`)).toHaveLength(3);
   });
 
   it('is another for another key and for another secret', () => {

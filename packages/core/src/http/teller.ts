@@ -103,14 +103,7 @@ export class Teller {
       if (policy.limit === Infinity) return;
       const denies = !policy.allowed && policy.retryAfterMs !== Infinity;
       const timeMs = denies ? policy.retryAfterMs : policy.resetMs;
-      const item: ToldItem = {
-        ...policy,
-        name: names[i],
-        timeMs,
-        denies,
-        at,
-        ...(partition && { partition }),
-      };
+      const item = { ...policy, name: names[i], timeMs, denies, at, partition };
       items.push(item);
       if (policy.name === decision.policy) binding = item;
     });
