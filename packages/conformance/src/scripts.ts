@@ -19,7 +19,7 @@ export interface Script {
   dispose(): void;
 }
 
-/** Builds `<name>.ts` into one file. */
+/** Builds `<name>.ts`, which may be in a folder of this one, into one file. */
 export function buildScript(name: string): Script {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-script-'));
   const file = join(folder, `${name}.cjs`);
@@ -35,7 +35,12 @@ export function buildScript(name: string): Script {
   });
   return {
     start: (args = []) =>
-      fork(file, [...args], { execArgv: [], stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }),
+      // Advanced, because JSON has no Infinity.
+      fork(file, [...args], {
+        execArgv: [],
+        stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+        serialization: 'advanced',
+      }),
     dispose: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
