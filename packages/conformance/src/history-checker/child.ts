@@ -24,7 +24,12 @@ const [port, skewMs] = process.argv.slice(2).map(Number);
 const real = Date.now;
 Date.now = () => real() + skewMs;
 
-const client = new Redis({ host: '127.0.0.1', port, enableAutoPipelining: true });
+const client = new Redis({
+  host: '127.0.0.1',
+  port,
+  enableAutoPipelining: true,
+  autoResendUnfulfilledCommands: false,
+});
 
 function work({ process: name, seed, lanes, traffics }: Task): Promise<(readonly Entry[])[]> {
   return Promise.all(

@@ -13,6 +13,9 @@ import { optionsOf } from './check.js';
 import type { Call, Entry } from './entry.js';
 import type { Recorder, Transaction } from './record.js';
 
+/** A decision without the server has no place in its order. */
+const PATIENT_MS = 10_000;
+
 /** A lane makes so many calls, however slow the machine is. */
 const LEAST = 30;
 
@@ -50,8 +53,13 @@ export class Lane {
     this.#traffic = traffic;
     this.#most = Math.min(...traffic.policies.map(capacityOf));
     this.#recorder = recorder;
-    const store = new RedisStore({ client, prefix: traffic.prefix });
-    this.#limiter = createLimiter({ name: traffic.name, policies: traffic.policies, store });
+    const store = new RedisStore({ client, prefix: traffic.prefix, timeout: PATIENT_MS });
+    this.#limiter = createLimiter({
+      name: traffic.name,
+      policies: traffic.policies,
+      store,
+      onStoreError: 'throw',
+    });
   }
 
   async run(): Promise<readonly Entry[]> {
