@@ -177,9 +177,7 @@ describe('keyOfAddress', () => {
   it('counts 10,000 addresses of one customer as one', () => {
     const keys = new Set<string | undefined>();
     for (let i = 0; i < 10_000; i++) {
-      keys.add(
-        keyOfAddress(`2001:db8:1:2:${i.toString(16)}:${(i * 7919) % 65_536}::1`.replace(/::1$/, ':0:1')),
-      );
+      keys.add(keyOfAddress(`2001:db8:1:2:${i.toString(16)}::1`));
     }
     expect([...keys]).toEqual(['ip:2001:db8:1::/56']);
   });
@@ -197,7 +195,7 @@ describe('parseIpv6Prefix', () => {
 });
 
 /** Eight groups of 16 bits: any, many of them zeros, and many in the ranges that have a meaning of their own. */
-const groups = fc.oneof(fc.constant(0), fc.nat(0xff), fc.nat(0xffff));
+const groups = fc.oneof(fc.constant(0), fc.nat(0xff), fc.nat(0xffff), fc.nat(0xffff));
 const starts = fc.constantFrom(
   [],
   [],
@@ -214,21 +212,26 @@ const addresses = fc
   .tuple(starts, fc.array(groups, { minLength: 8, maxLength: 8 }))
   .map(([start, rest]) => [...start, ...rest].slice(0, 8));
 
+/** Whether bits are of a range, which is written in full. */
+function range(text: string): (bits: bigint) => boolean {
+  const [start, length] = text.split('/');
+  const shift = BigInt(128 - Number(length));
+  const first = start.split(':').reduce((sum, part) => (sum << 16n) | BigInt(`0x${part}`), 0n) >> shift;
+  return (bits) => bits >> shift === first;
+}
+
+const carriers = ['0:0:0:0:0:ffff:0:0/96', '0:0:0:0:ffff:0:0:0/96', '64:ff9b:0:0:0:0:0:0/96'].map(range);
+const translated = range('64:ff9b:1:0:0:0:0:0/48');
+const sixToFour = range('2002:0:0:0:0:0:0:0/16');
+
 /** The key by definition: the bits as one number, compared with the ranges as the RFCs write them. */
 function keyOfBits(parts: readonly number[], prefix: number): string {
   const bits = parts.reduce((sum, part) => (sum << 16n) | BigInt(part), 0n);
-  const inside = (range: string) => {
-    const [start, length] = range.split('/');
-    const shift = BigInt(128 - Number(length));
-    const parsed = start.split(':').map((part) => BigInt(`0x${part}`));
-    return bits >> shift === parsed.reduce((sum, part) => (sum << 16n) | part) >> shift;
-  };
-  const carriers = ['0:0:0:0:0:ffff:0:0/96', '0:0:0:0:ffff:0:0:0/96', '64:ff9b:0:0:0:0:0:0/96'];
-  if (carriers.some(inside)) {
+  if (carriers.some((inside) => inside(bits))) {
     return `ip:${[24n, 16n, 8n, 0n].map((shift) => (bits >> shift) & 0xffn).join('.')}`;
   }
-  if (inside('64:ff9b:1:0:0:0:0:0/48')) return `ip:${canonical(bits)}`;
-  const length = inside('2002:0:0:0:0:0:0:0/16') ? 48 : prefix;
+  if (translated(bits)) return `ip:${canonical(bits)}`;
+  const length = sixToFour(bits) ? 48 : prefix;
   const shift = BigInt(128 - length);
   return `ip:${canonical((bits >> shift) << shift)}/${length}`;
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { expected } from '../errors.js';
 import { type Address, parseAddress } from './address.js';
@@ -51,8 +52,8 @@ function wrong(name: string, got: unknown): Error {
 }
 
 function parseRange(text: string): Range | undefined {
-  const [, start, length] = /^([\da-f:.]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
-  const address = start === undefined ? undefined : parseAddress(start);
+  const [, start, length] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const address = start !== undefined && isIP(start) ? parseAddress(start) : undefined;
   if (address === undefined) return undefined;
   const most = address instanceof ipaddr.IPv4 ? 32 : 128;
   // IPv4-mapped: the first 96 bits are those that say so.
