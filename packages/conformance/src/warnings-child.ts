@@ -31,6 +31,8 @@ export interface Trial {
 export type Seen = readonly string[];
 
 const trial: Trial = JSON.parse(process.argv[2]);
+/** Each asks for a path of its own. */
+const REQUESTS = 5;
 const limit = { limit: 100, window: '1h' } as const;
 
 const apps: Record<Trial['framework'], () => Promise<RequestListener>> = {
@@ -43,7 +45,7 @@ const apps: Record<Trial['framework'], () => Promise<RequestListener>> = {
   },
   Fastify: async () => {
     const app = Fastify({ trustProxy: trial.trust });
-    app.get('/before', () => 'hello');
+    for (let i = 0; i < REQUESTS; i++) app.get(`/${i}`, { config: { rateLimit: {} } }, () => 'hello');
     app.register(fastifyRateLimit, limit);
     await app.ready();
     return app.routing;
@@ -62,9 +64,9 @@ async function run(): Promise<Seen> {
   const server = createServer(await apps[trial.framework]()).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < REQUESTS; i++) {
     const [response] = await once(
-      get({ port, path: '/before', headers: trial.headers, agent: false }),
+      get({ port, path: `/${i}`, headers: trial.headers, agent: false }),
       'response',
     );
     if (response.headers['x-ratelimit-limit'] !== '100') seen.push('The request was not limited.');

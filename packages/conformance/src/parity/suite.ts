@@ -82,7 +82,7 @@ export function describeParity(place: string, backend: Backend): void {
         expect(tally.allowed).toBeGreaterThan(tally.steps / 10);
         expect(tally.refunds).toBeGreaterThan(tally.steps / 20);
         expect(tally.settlements).toBeGreaterThan(tally.steps / 100);
-      expect(tally.charges).toBeGreaterThan(tally.steps / 100);
+        expect(tally.charges).toBeGreaterThan(tally.steps / 100);
       },
       scaled(600_000),
     );

@@ -13,7 +13,7 @@ import { parseIpv6Prefix } from './address.js';
 import { type Awaitable, sleep, then, withErrors } from './awaitable.js';
 import { addressKeys } from './client-address.js';
 import type { Header } from './headers.js';
-import { isInMemory, MemoryWatch } from './memory-watch.js';
+import { type MemoryWatch, watchMemory } from './memory-watch.js';
 import { type LooseOptions, limiterOf, type RateLimitOptions } from './options.js';
 import { type Denial, type Refuse, refuserOf } from './refusal.js';
 import { Teller, type Told, tellingOf } from './teller.js';
@@ -95,7 +95,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     this.#host = host;
     this.#teller = new Teller(telling, this.limiter);
     this.#addressKey = addressKeys(host, ipv6Prefix);
-    this.#watch = isInMemory(options) ? new MemoryWatch() : undefined;
+    this.#watch = watchMemory(options);
   }
 
   readonly check: (request: Req) => Awaitable<Verdict> = withErrors((request: Req) => {

@@ -19,14 +19,14 @@ let inARow = 0;
 
 /** Sees to the first requests of a limiter whose state is in memory. */
 export class MemoryWatch {
-  #newborn = true;
+  #newborn: boolean;
   #perRequest = false;
 
-  constructor() {
+  /** @param own - whether nobody else has the memory: with the limiter, it is gone. */
+  constructor(own: boolean) {
+    this.#newborn = own;
     // By a promise: fake timers hold up all other ways.
-    Promise.resolve().then(() => {
-      this.#newborn = false;
-    });
+    if (own) Promise.resolve().then(() => (this.#newborn = false));
   }
 
   /** Warns of what can be seen, and returns whether there may be more to see. */
@@ -44,15 +44,14 @@ export class MemoryWatch {
   }
 }
 
-/** Whether the state of a limiter of such options is in memory, as far as they say. */
-export function isInMemory({
-  limiter,
-  store,
-}: {
+/** Returns a watch for a limiter of such options, if its state is in memory as far as they say. */
+export function watchMemory(options: {
   readonly limiter?: unknown;
   readonly store?: unknown;
-}): boolean {
-  return limiter === undefined && (store === undefined || store instanceof MemoryStore);
+}): MemoryWatch | undefined {
+  if (options.limiter !== undefined) return undefined;
+  if (options.store === undefined) return new MemoryWatch(true);
+  return options.store instanceof MemoryStore ? new MemoryWatch(false) : undefined;
 }
 
 function warnIfNotShared(): void {

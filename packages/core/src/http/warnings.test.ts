@@ -126,6 +126,15 @@ describe('limiters that are made for a request', () => {
     expect(codes).toEqual([]);
   });
 
+  it('are not warned of where they are of routes, which keep them', async () => {
+    const { createRouteGuards } = await start();
+    const host: Host<IncomingMessage> = { raw: (made) => made, address: () => '192.0.2.1' };
+    const guards = createRouteGuards<IncomingMessage, () => unknown>(hour, host);
+    for (let i = 0; i < 10; i++)
+      await guards.of({ limit: 5 }, { method: 'GET', url: `/${i}` }).check(request());
+    expect(codes).toEqual([]);
+  });
+
   it('are not warned of where they are made when first needed, and kept', async () => {
     const { guardOf } = await start();
     for (let i = 0; i < 10; i++) {
