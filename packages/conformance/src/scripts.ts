@@ -13,8 +13,8 @@ import { buildSync } from 'esbuild';
 
 /** A script, ready to be started any number of times. */
 export interface Script {
-  /** Starts it in a process of its own, which can send messages and be sent some. */
-  start(args?: readonly string[]): ChildProcess;
+  /** Starts it in a process of its own, which can send messages and be sent some; `env` is set besides what is. */
+  start(args?: readonly string[], env?: Readonly<Record<string, string>>): ChildProcess;
   /** Deletes what was built. */
   dispose(): void;
 }
@@ -34,10 +34,11 @@ export function buildScript(name: string): Script {
     tsconfig: join(__dirname, '..', '..', '..', 'tsconfig.json'),
   });
   return {
-    start: (args = []) =>
+    start: (args = [], env = {}) =>
       // Advanced, because JSON has no Infinity.
       fork(file, [...args], {
         execArgv: [],
+        env: { ...process.env, ...env },
         stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
         serialization: 'advanced',
       }),

@@ -10,11 +10,12 @@ import {
   exposeHeaders,
   type Host,
   type RateLimitOptions,
+  trustsEveryone,
   type Verdict,
 } from '@sluice/core/http';
 import type { NextFunction, Request, Response } from 'express';
 
-export { byHeader, RateLimitError } from '@sluice/core/http';
+export { byHeader, type ClientIpOptions, clientIp, RateLimitError } from '@sluice/core/http';
 
 declare global {
   namespace Express {
@@ -46,6 +47,11 @@ export type RateLimitMiddleware = <P, ResBody, ReqBody, Query, Locals extends Re
 const host: Host<Request> = {
   raw: (request) => request,
   address: (request) => request.ip,
+  trust: ({ app }) => {
+    // A mock-up of a request has no application.
+    if (!app?.get('trust proxy')) return app === undefined ? 'some' : 'nobody';
+    return trustsEveryone(app.get('trust proxy fn')) ? 'everyone' : 'some';
+  },
 };
 
 /**

@@ -11,12 +11,13 @@ import {
   type Guard,
   type Host,
   type RateLimitOptions,
+  trustsEveryone,
 } from '@sluice/core/http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import fp from 'fastify-plugin';
 import { type addedAs, type LimitedRoute, routesOf } from './earlier-routes.js';
 
-export { byHeader, RateLimitError } from '@sluice/core/http';
+export { byHeader, type ClientIpOptions, clientIp, RateLimitError } from '@sluice/core/http';
 
 /** Answers a denied request as a route would: it returns the payload, or sends. Status and headers are set already. */
 export type DenialHandler = (request: FastifyRequest, reply: FastifyReply, decision: Decision) => unknown;
@@ -46,7 +47,18 @@ declare module 'fastify' {
 const host: Host<FastifyRequest> = {
   raw: (request) => request.raw,
   address: (request) => request.ip,
+  trust: (request) => {
+    if (request.ips === undefined) return 'nobody';
+    return trustsEveryone((address) => isTrusted(address, request)) ? 'everyone' : 'some';
+  },
 };
+
+/** Fastify keeps its setting to itself. It trusts who may stand on all of a chain, up to the client at its end. */
+function isTrusted(address: string, request: FastifyRequest): boolean {
+  const chain = ['0.0.0.0', ...Array(100).fill(address)];
+  const raw = { headers: { 'x-forwarded-for': chain.join() }, socket: { remoteAddress: address } };
+  return Object.create(request, { raw: { value: raw } }).ip === '0.0.0.0';
+}
 
 /**
  * A plugin that lets through what its policies admit and answers the rest with a 429, on every route of the instance

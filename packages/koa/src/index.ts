@@ -8,7 +8,7 @@ import type { Decision } from '@sluice/core';
 import { createGuard, exposeHeaders, type Header, type Host, type RateLimitOptions } from '@sluice/core/http';
 import type { Context, Middleware } from 'koa';
 
-export { byHeader, RateLimitError } from '@sluice/core/http';
+export { byHeader, type ClientIpOptions, clientIp, RateLimitError } from '@sluice/core/http';
 
 /** Answers a denied request; status and headers are set already. */
 export type DenialHandler = (context: Context, decision: Decision) => unknown;
@@ -19,6 +19,11 @@ export type KoaRateLimitOptions = RateLimitOptions<Context, DenialHandler>;
 const host: Host<Context> = {
   raw: (context) => context.req,
   address: (context) => context.ip,
+  trust: ({ app: { proxy, maxIpsCount, proxyIpHeader } }) => {
+    if (!proxy) return 'nobody';
+    // The leftmost of a list is what the client wrote. Other headers hold one address, which the proxy wrote.
+    return maxIpsCount > 0 || proxyIpHeader.toLowerCase() !== 'x-forwarded-for' ? 'some' : 'everyone';
+  },
 };
 
 /**

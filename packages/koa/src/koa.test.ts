@@ -28,6 +28,7 @@ function starting(App: typeof Koa): Start {
     let handled = 0;
 
     app.proxy = trustProxy;
+    app.maxIpsCount = 1;
     app.on('error', (error) => errors.push(error));
     app.use(async (context, next) => {
       if (before === undefined) return next();

@@ -61,6 +61,15 @@ export async function pipeline(app: RunningDemo, times: number): Promise<number[
   return Array.from(text.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => Number(status));
 }
 
+/** Sends one request whose headers are these lines, as they stand, and returns its status. */
+export async function sendLines(app: RunningDemo, lines: readonly string[]): Promise<number> {
+  const socket = await connect(app);
+  socket.write(['GET / HTTP/1.1', 'Host: localhost', 'Connection: close', ...lines, '', ''].join('\r\n'));
+  let text = '';
+  for await (const chunk of socket) text += chunk;
+  return Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1]);
+}
+
 /** Returns an open connection. */
 export async function connect(app: RunningDemo): Promise<Socket> {
   const { port } = app.server.address() as AddressInfo;

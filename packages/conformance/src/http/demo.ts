@@ -11,6 +11,7 @@ import type { Awaitable, RateLimitOptions } from '@sluice/core/http';
 /** What the requests of all frameworks have in common. */
 export interface AnyRequest {
   readonly headers: IncomingHttpHeaders;
+  readonly socket: { readonly remoteAddress?: string | undefined };
   readonly method: string;
   readonly url: string;
 }

@@ -243,7 +243,10 @@ describe('a client without an address', () => {
       rmSync(folder, { recursive: true });
     }
     expect(warnings).toEqual([
-      [expect.stringMatching(/^A request has no client address; /), { code: 'SLUICE_NO_ADDRESS' }],
+      [
+        expect.stringMatching(/^A request has no client address; /),
+        { type: 'SluiceWarning', code: 'SLUICE_NO_ADDRESS', detail: 'See docs/reference/errors.md.' },
+      ],
     ]);
   });
 

@@ -9,9 +9,11 @@ import { expected } from '../errors.js';
 import type { Limiter, RequestOptions } from '../limiter.js';
 import { parseLimit } from '../policy.js';
 import type { Decision } from '../types.js';
+import { parseIpv6Prefix } from './address.js';
 import { type Awaitable, sleep, then, withErrors } from './awaitable.js';
-import { keyOfAddress, keyOfConnection } from './client-key.js';
+import { addressKeys } from './client-address.js';
 import type { Header } from './headers.js';
+import { type MemoryWatch, watchMemory } from './memory-watch.js';
 import { type LooseOptions, limiterOf, type RateLimitOptions } from './options.js';
 import { type Denial, type Refuse, refuserOf } from './refusal.js';
 import { Teller, type Told, tellingOf } from './teller.js';
@@ -22,6 +24,10 @@ export interface Host<Req> {
   raw(request: Req): IncomingMessage;
   /** The client's address as the framework sees it, its own trust settings applied. */
   address(request: Req): string | undefined;
+  /**
+   * Whom the framework is set to believe about that, for warnings. May be asked many times; without it, nobody is warned.
+   */
+  trust?(request: Req): 'nobody' | 'some' | 'everyone';
 }
 
 /** What to do with a request. */
@@ -75,21 +81,27 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   readonly #host: Host<Req>;
   readonly #teller: Teller;
   readonly #refuse: Refuse<Req>;
+  readonly #addressKey: (request: Req) => string;
+  #watch: MemoryWatch | undefined;
 
   constructor(options: LooseOptions<Req, Handler>, host: Host<Req>) {
     const telling = tellingOf(options ?? {});
     this.#refuse = refuserOf(options ?? {});
+    const ipv6Prefix = parseIpv6Prefix(options?.ipv6Prefix);
     // Last of all checks, as a limiter takes its name.
     this.limiter = limiterOf(options);
     this.handler = options.handler && withErrors(options.handler);
     this.#options = options;
     this.#host = host;
     this.#teller = new Teller(telling, this.limiter);
+    this.#addressKey = addressKeys(host, ipv6Prefix);
+    this.#watch = watchMemory(options);
   }
 
   readonly check: (request: Req) => Awaitable<Verdict> = withErrors((request: Req) => {
     const trail = this.#trailOf(request);
     if (trail.charges.some(({ guard }) => guard === this)) return PASS;
+    if (this.#watch?.see(this.#host.raw(request)) === false) this.#watch = undefined;
     const { skip } = this.#options;
     if (skip === undefined) return this.#judge(request, trail);
     return then(skip(request), (skipped) => (skipped ? PASS : this.#judge(request, trail)));
@@ -137,16 +149,6 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
         throw expected('ERR_SLUICE_ARGUMENT', 'key', 'a string, undefined or null', own);
       return own;
     });
-  }
-
-  /** An address that is none, such as a proxy's `unknown`, is not looked behind: then the peer itself is asking. */
-  #addressKey(request: Req): string {
-    const { socket } = this.#host.raw(request);
-    return (
-      keyOfAddress(this.#host.address(request)) ??
-      keyOfAddress(socket.remoteAddress) ??
-      keyOfConnection(socket)
-    );
   }
 
   #verdictOf(request: Req, key: string, decision: Decision, { told }: Trail): Awaitable<Verdict> {

@@ -4,9 +4,11 @@
  * @module
  */
 
+export { keyOfAddress } from './address.js';
 export type { Awaitable } from './awaitable.js';
 export type { BodyOption, DenialBody } from './body.js';
-export { byHeader, type WithHeaders } from './client-key.js';
+export { byHeader, type WithHeaders } from './by-header.js';
+export { type ClientIpOptions, clientIp, type WithPeer } from './client-ip.js';
 export { type Exposing, exposeHeaders } from './expose.js';
 export { createGuard, type Guard, type Host, type Verdict } from './guard.js';
 export {
@@ -28,3 +30,4 @@ export type {
 export { RateLimitError } from './rate-limit-error.js';
 export type { Denial } from './refusal.js';
 export { createRouteGuards, type Route, type RouteGuards } from './routes.js';
+export { type Trust, trustsEveryone } from './trust.js';

@@ -64,6 +64,8 @@ export interface CommonOptions<Req, Handler> {
   readonly localShare?: number;
   /** Who is asking. A function that returns `undefined` or `null` means: take the address, which is the default. */
   readonly key?: (request: Req) => Awaitable<string | null | undefined>;
+  /** How many bits of an IPv6 address tell customers apart: 32 to 64. Default 56. */
+  readonly ipv6Prefix?: number;
   /** The units a request takes. Default 1. */
   readonly cost?: number | ((request: Req) => Awaitable<number>);
   /** Requests of which it returns `true` are not limited. */
@@ -106,7 +108,7 @@ const CHOSEN = ['name', 'store', 'onStoreError', 'localShare'];
 
 const TOLD = ['headers', 'resetFormat', 'partitionSecret', 'body', 'contentType', 'handler', 'throw'];
 
-const COMMON = [...CHOSEN, 'key', 'cost', 'skip', ...TOLD];
+const COMMON = [...CHOSEN, 'key', 'ipv6Prefix', 'cost', 'skip', ...TOLD];
 const KNOWN = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
 
 /** Options that say what the policy is, and who answers. A route's own choice of one kind replaces the other kinds. */

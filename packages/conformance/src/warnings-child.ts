@@ -1,0 +1,84 @@
+/**
+ * A server that says what Node warned of: which framework, how many requests, and their headers come as arguments.
+ *
+ * @module
+ */
+
+import cluster from 'node:cluster';
+import { once } from 'node:events';
+import { createServer, get, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import * as sluice from '@sluice/express';
+import { rateLimit as fastifyRateLimit } from '@sluice/fastify';
+import { rateLimit as koaRateLimit } from '@sluice/koa';
+import express from 'express';
+import Fastify from 'fastify';
+import Koa from 'koa';
+
+/** What to try. */
+export interface Trial {
+  readonly framework: 'Express' | 'Fastify' | 'Koa';
+  /** The framework's own setting: `true` is everyone. */
+  readonly trust: boolean | 'loopback';
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether a limiter is made for each request. */
+  readonly perRequest?: boolean;
+  /** Whether to do so in a worker of a cluster. */
+  readonly worker?: boolean;
+}
+
+/** The codes of the warnings, in order. */
+export type Seen = readonly string[];
+
+const trial: Trial = JSON.parse(process.argv[2]);
+/** Each asks for a path of its own. */
+const REQUESTS = 5;
+const limit = { limit: 100, window: '1h' } as const;
+
+const apps: Record<Trial['framework'], () => Promise<RequestListener>> = {
+  Express: async () => {
+    const app = express();
+    app.set('trust proxy', trial.trust);
+    const middleware = sluice.rateLimit(limit);
+    app.use((...args) => (trial.perRequest ? sluice.rateLimit(limit) : middleware)(...args));
+    return app;
+  },
+  Fastify: async () => {
+    const app = Fastify({ trustProxy: trial.trust });
+    for (let i = 0; i < REQUESTS; i++) app.get(`/${i}`, { config: { rateLimit: {} } }, () => 'hello');
+    app.register(fastifyRateLimit, limit);
+    await app.ready();
+    return app.routing;
+  },
+  Koa: async () => {
+    const app = new Koa({ proxy: trial.trust !== false, maxIpsCount: trial.trust === 'loopback' ? 1 : 0 });
+    const middleware = koaRateLimit(limit);
+    app.use((...args) => (trial.perRequest ? koaRateLimit(limit) : middleware)(...args));
+    return app.callback();
+  },
+};
+
+async function run(): Promise<Seen> {
+  const seen: string[] = [];
+  process.on('warning', (warning) => seen.push((warning as NodeJS.ErrnoException).code ?? warning.message));
+  const server = createServer(await apps[trial.framework]()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  for (let i = 0; i < REQUESTS; i++) {
+    const [response] = await once(
+      get({ port, path: `/${i}`, headers: trial.headers, agent: false }),
+      'response',
+    );
+    if (response.headers['x-ratelimit-limit'] !== '100') seen.push('The request was not limited.');
+    await once(response.resume(), 'end');
+  }
+  server.close();
+  return seen;
+}
+
+if (trial.worker && cluster.isPrimary) {
+  cluster.setupPrimary({ args: process.argv.slice(2) });
+  cluster.fork().on('message', (seen) => process.send?.(seen));
+} else {
+  run().then((seen) => process.send?.(seen, () => process.disconnect()));
+}

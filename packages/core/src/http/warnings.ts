@@ -1,0 +1,36 @@
+/**
+ * Warnings of what is allowed but cannot be meant. Each is given once per process, and has a heading in
+ * `docs/reference/errors.md`; `node --disable-warning=CODE` is for those who do mean it.
+ *
+ * @module
+ */
+
+/** The codes of the warnings. */
+export type WarningCode =
+  | 'SLUICE_NO_ADDRESS'
+  | 'SLUICE_PROXY_NOT_TRUSTED'
+  | 'SLUICE_EVERYONE_TRUSTED'
+  | 'SLUICE_LIMITER_PER_REQUEST'
+  | 'SLUICE_MEMORY_NOT_SHARED';
+
+const given = new Set<WarningCode>();
+
+/** Whether there was a warning of this code. */
+export function warnedOf(code: WarningCode): boolean {
+  return given.has(code);
+}
+
+/** Warns, unless it has been said before. */
+export function warnOnce(code: WarningCode, message: string): void {
+  if (given.has(code)) return;
+  given.add(code);
+  process.emitWarning(message, { type: 'SluiceWarning', code, detail: 'See docs/reference/errors.md.' });
+}
+
+/** Warns that a client can choose its key. */
+export function warnOfTrustingEveryone(): void {
+  warnOnce(
+    'SLUICE_EVERYONE_TRUSTED',
+    'Everyone is trusted to say where a request comes from, so a client can choose its key by a header. Trust the addresses of your proxies only.',
+  );
+}
