@@ -1,73 +1,24 @@
-import { randomInt } from 'node:crypto';
 import { MemoryStore, type Store, type Table } from '@sluice/core';
 import { single } from './backends.js';
-import { scaled, seedFromEnvironment } from './budget.js';
-import { compare, type Difference, type Tally } from './parity/compare.js';
-import { keepRegression, readRegressions } from './parity/regressions.js';
+import { compare } from './parity/compare.js';
 import { shrink } from './parity/shrink.js';
-import { longLogFrom, type Trace, traceFrom } from './parity/trace.js';
+import { paritySuite } from './parity/suite.js';
+import { type Trace, traceFrom } from './parity/trace.js';
+import { sharedServers } from './redis-server.js';
+import { itRunsOnTheServerAskedFor } from './server-version.js';
 import { itLeavesNoKeyForEver } from './ttl.js';
 
-/** So many traces are on their way at once: their commands share round trips. */
-const LANES = 40;
 const LENGTH = 50;
-const LONG_LENGTH = 2500;
-const TRACES: number = scaled(3750);
-const LONG_TRACES: number = scaled(6);
 
 const backend = single('parity', { enableAutoPipelining: true });
 afterAll(() => backend.close());
 
 const redis = backend.makeStore();
-let names = 0;
 
-function differenceOf(trace: Trace, tally?: Tally): Promise<Difference | undefined> {
-  names += 1;
-  return compare(trace, new MemoryStore(), redis, `t${names}`, tally);
-}
+itRunsOnTheServerAskedFor('Parity with one server', [sharedServers().port]);
 
-/** Fails with the least trace that shows the difference, which is kept for the next run. */
-async function report(seed: number, trace: Trace): Promise<never> {
-  const least = await shrink(trace, async (smaller) => (await differenceOf(smaller)) !== undefined);
-  const difference = (await differenceOf(least)) as Difference;
-  keepRegression(seed, least, difference);
-  throw new Error(`The stores differ (seed ${seed}): ${JSON.stringify({ difference, least }, null, 1)}`);
-}
-
-describe('Memory and Redis decide the same, to the last field,', () => {
-  it('on every trace on which they once did not', async () => {
-    const regressions = readRegressions();
-    expect(regressions.length).toBeGreaterThan(0);
-    for (const { about, trace } of regressions) {
-      expect({ about, difference: await differenceOf(trace) }).toEqual({ about, difference: undefined });
-    }
-  });
-
-  it(
-    'on random policies, traffic and clocks, at least 200,000 steps of them',
-    async () => {
-      const seed = seedFromEnvironment() ?? randomInt(2 ** 31);
-      process.stderr.write(`parity: SLUICE_SEED=${seed}\n`);
-      const tally: Tally = { steps: 0, allowed: 0, denied: 0, refunds: 0, settlements: 0, charges: 0 };
-      let next = 0;
-      const lane = async () => {
-        while (next < LONG_TRACES + TRACES) {
-          const i = next++;
-          const trace = i < LONG_TRACES ? longLogFrom(seed + i, LONG_LENGTH) : traceFrom(seed + i, LENGTH);
-          if ((await differenceOf(trace, tally)) !== undefined) await report(seed, trace);
-        }
-      };
-      await Promise.all(Array.from({ length: LANES }, lane));
-      expect(tally.steps).toBeGreaterThanOrEqual(200_000);
-      expect(tally.denied).toBeGreaterThan(tally.steps / 10);
-      expect(tally.allowed).toBeGreaterThan(tally.steps / 10);
-      expect(tally.refunds).toBeGreaterThan(tally.steps / 20);
-      expect(tally.settlements).toBeGreaterThan(tally.steps / 100);
-      expect(tally.charges).toBeGreaterThan(tally.steps / 100);
-    },
-    scaled(300_000),
-  );
-});
+// About 200,000 random steps.
+paritySuite({ name: 'one server', redis, longTraces: 6 });
 
 /** A memory store that is wrong on purpose. */
 function wrongStore(change: (table: Table<false>) => Partial<Table<false>>): Store<false> {
@@ -89,9 +40,10 @@ function wrongStore(change: (table: Table<false>) => Partial<Table<false>>): Sto
 }
 
 describe('A difference', () => {
+  let limiters = 0;
   const differs = (trace: Trace, wrong: Store<false>) => {
-    names += 1;
-    return compare(trace, wrong, redis, `t${names}`);
+    limiters += 1;
+    return compare(trace, wrong, redis, `wrong${limiters}`);
   };
 
   it('is found down to the sign of zero', async () => {
