@@ -7,7 +7,7 @@ import { itLeavesNoKeyForEver } from './ttl.js';
 const backend = cluster('parity');
 afterAll(() => backend.close());
 
-itRunsOnTheServerAskedFor('Parity with a cluster of three', sharedServers().clusterPorts);
+itRunsOnTheServerAskedFor('Parity with a cluster of three', () => sharedServers().clusterPorts);
 
 // All of it where servers are the subject; a sixth otherwise, as a cluster decides by the same script.
 paritySuite({

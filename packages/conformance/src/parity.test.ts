@@ -15,7 +15,7 @@ afterAll(() => backend.close());
 
 const redis = backend.makeStore();
 
-itRunsOnTheServerAskedFor('Parity with one server', [sharedServers().port]);
+itRunsOnTheServerAskedFor('Parity with one server', () => [sharedServers().port]);
 
 // About 200,000 random steps.
 paritySuite({ name: 'one server', redis, longTraces: 6 });

@@ -9,7 +9,7 @@ afterAll(() => backend.close());
 
 const name = 'RedisStore on a cluster of three';
 
-itRunsOnTheServerAskedFor(name, sharedServers().clusterPorts);
+itRunsOnTheServerAskedFor(name, () => sharedServers().clusterPorts);
 
 storeSuite({
   name,

@@ -9,7 +9,7 @@ afterAll(() => backend.close());
 
 const name = 'RedisStore on one server';
 
-itRunsOnTheServerAskedFor(name, [sharedServers().port]);
+itRunsOnTheServerAskedFor(name, () => [sharedServers().port]);
 
 storeSuite({
   name,
