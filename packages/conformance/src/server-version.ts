@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { redisCommand, serverCommand } from './redis-server.js';
 
 /** What the server says that it is, such as `valkey 8.1.1`. */
-export async function serverOn(port: number): Promise<string> {
+async function serverOn(port: number): Promise<string> {
   const info = await redisCommand(port, 'INFO', 'server');
   const field = (name: string) => new RegExp(`^${name}:(.+?)\r?$`, 'm').exec(info)?.[1];
   // Valkey also says which Redis it stands in for.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RedisServer, redisCommand, startCluster, startRedis } from '../redis-server.js';
-import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.js';
+import { type BadNetwork, startBadNetwork } from './bad-network.js';
 import { clusters, type OpenClient, openSnippet, sentinels, singles } from './snippets.js';
 import { isServed, limiterOn, untilServed } from './suite.js';
 
@@ -87,14 +87,14 @@ describe.each(clusters)('$title', (snippet) => {
 });
 
 /** A proxy in front of each server. */
-async function proxiesOf(ports: readonly number[]): Promise<CuttingProxy[]> {
-  const proxies = await Promise.all(ports.map(startCuttingProxy));
+async function proxiesOf(ports: readonly number[]): Promise<BadNetwork[]> {
+  const proxies = await Promise.all(ports.map(startBadNetwork));
   cleanups.push(() => Promise.all(proxies.map((proxy) => proxy.close())));
   return proxies;
 }
 
 /** A cluster that tells its clients to come by proxies. */
-async function clusterBehindProxies(): Promise<CuttingProxy[]> {
+async function clusterBehindProxies(): Promise<BadNetwork[]> {
   const cluster = await startCluster();
   cleanups.push(() => cluster.stop());
   const proxies = await proxiesOf(cluster.ports);
@@ -106,7 +106,7 @@ async function clusterBehindProxies(): Promise<CuttingProxy[]> {
 }
 
 /** Waits until the node has heard of all the proxies: nodes tell each other now and then. */
-async function untilAnnounced(port: number, proxies: readonly CuttingProxy[]): Promise<void> {
+async function untilAnnounced(port: number, proxies: readonly BadNetwork[]): Promise<void> {
   for (;;) {
     const known = await redisCommand(port, 'CLUSTER', 'NODES');
     if (proxies.every((proxy) => known.includes(`:${proxy.port}@`))) return;
@@ -131,5 +131,17 @@ describe.each([
     await untilServed(limiter);
     expect(proxies.some((proxy) => proxy.hasCut)).toBe(true);
     expect(await limiter.peek('key')).toMatchObject({ remaining: 99 });
+  });
+
+  it('connects again within three seconds where a server falls silent and its connection stays', async () => {
+    const proxies = await start();
+    const ports = proxies.map((proxy) => proxy.port);
+    const client = closing(await openSnippet(snippet, ports));
+    const limiter = limiterOn(client, 'silent');
+    await untilServed(limiter);
+    await sleep(1500);
+    expect(await isServed(limiter)).toBe(true);
+    for (const proxy of proxies) proxy.fallSilent();
+    expect(await untilServed(limiter)).toBeLessThan(3000);
   });
 });

@@ -14,8 +14,8 @@ interface NodeRedisScriptOptions {
 }
 
 /**
- * What {@link fromNodeRedis} needs of a client of node-redis (the package `redis`), version 5 or 6: single, pool,
- * Sentinel or cluster.
+ * What {@link fromNodeRedis} needs of a client of node-redis (the package `redis`), version 5 or 6: single, pool
+ * or cluster.
  */
 export interface NodeRedisClient {
   evalSha(sha1: string, options: NodeRedisScriptOptions): Promise<unknown>;
@@ -50,23 +50,23 @@ export function fromNodeRedis(client: NodeRedisClient): RedisClient {
   // The store reads numbers and strings, whatever the rest of the program wants of this client.
   const sender = (client.withTypeMapping?.({}) as NodeRedisClient | undefined) ?? client;
   return {
-    async evalsha(sha, keys, ...rest) {
-      demandOpen(client);
-      return sender.evalSha(sha, optionsOf(keys, rest));
-    },
-    async eval(script, keys, ...rest) {
-      demandOpen(client);
-      return sender.eval(script, optionsOf(keys, rest));
-    },
+    evalsha: (sha, keys, ...rest) => whenOpen(client, () => sender.evalSha(sha, optionsOf(keys, rest))),
+    eval: (script, keys, ...rest) => whenOpen(client, () => sender.eval(script, optionsOf(keys, rest))),
   };
 }
 
-/** A cluster that is not open fails in ways that nobody understands. */
-function demandOpen(client: NodeRedisClient): void {
-  if (client.isOpen !== false) return;
-  throw new Error(
-    'The client is closed: call connect() of the node-redis client, once, when the program starts.',
-  );
+/** Sends, unless the client is not connected: then it fails in words that say so, which those of a cluster do not. */
+async function whenOpen(client: NodeRedisClient, send: () => Promise<unknown>): Promise<unknown> {
+  if (client.isOpen === false) {
+    throw new Error('The client is closed: call connect() of the node-redis client, once, at the start.');
+  }
+  try {
+    return await send();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    // A cluster of version 5 that has no node for the key, or no nodes at all yet.
+    throw new Error('The client is offline: it knows no node to send this to.', { cause: error });
+  }
 }
 
 function optionsOf(keys: number, rest: (string | Buffer)[]): NodeRedisScriptOptions {
