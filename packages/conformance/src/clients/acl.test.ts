@@ -7,7 +7,7 @@ import { fencesOf } from '../markdown.js';
 import { type RedisServer, redisCommand, startCluster, startRedis } from '../redis-server.js';
 import { algorithms } from '../settings.js';
 import { commandsOf, forgetCommands } from './command-stats.js';
-import { clusters, openSnippet, type Snippet, singles } from './snippets.js';
+import { clusters, openSnippet, patient, type Snippet, singles } from './snippets.js';
 import { limiterOn, untilServed } from './suite.js';
 
 const page = readFileSync(join(__dirname, '..', '..', '..', '..', 'docs', 'clients.md'), 'utf8');
@@ -41,7 +41,7 @@ async function storeOf(rulesOfUser: readonly string[]): Promise<RedisStore> {
     enableReadyCheck: false,
   });
   clients.push(client);
-  return new RedisStore({ client });
+  return new RedisStore({ client, ...patient });
 }
 
 /** Whatever a limiter can be asked, so that the script calls every command that it ever calls. */
@@ -50,7 +50,13 @@ async function useAll(store: RedisStore): Promise<void> {
   const id = `id${users}`;
   for (const { title: algorithm, policy } of algorithms) {
     const clock = manualClock(1000);
-    const limiter = createLimiter({ name: algorithm, policies: [policy(3000, 1e9)], store, clock });
+    const limiter = createLimiter({
+      name: algorithm,
+      policies: [policy(3000, 1e9)],
+      store,
+      clock,
+      onStoreError: 'throw',
+    });
     // A log so long that it is read and written in parts.
     const count = algorithm === 'sliding-window-log' ? 1500 : 2;
     const requests = Array.from({ length: count }, () => {
@@ -65,7 +71,12 @@ async function useAll(store: RedisStore): Promise<void> {
     expect(await limiter.consume(id, { cost: 3000 })).toMatchObject({ allowed: false });
     await limiter.reset(id);
   }
-  const ownClock = createLimiter({ name: 'own-clock', policies: [{ limit: 1, window: 1000 }], store });
+  const ownClock = createLimiter({
+    name: 'own-clock',
+    policies: [{ limit: 1, window: 1000 }],
+    store,
+    onStoreError: 'throw',
+  });
   await ownClock.consume(id);
 }
 
@@ -98,7 +109,11 @@ describe('The rights that the documentation lists', () => {
       expect(failure).toBeInstanceOf(StoreError);
       // Redis 7.0 does not say which command it is where a script calls it.
       const said = `no permissions to run the '${name}' command|user executing the script can't run this command`;
-      expect(failure).toMatchObject({ message: expect.stringMatching(said) });
+      expect(failure).toMatchObject({
+        code: 'ERR_SLUICE_STORE_NOPERM',
+        outcome: 'not-run',
+        message: expect.stringMatching(said),
+      });
     },
   );
 
@@ -106,7 +121,11 @@ describe('The rights that the documentation lists', () => {
     const store = await storeOf(rules.map((rule) => (rule.startsWith('~') ? '~other:*' : rule)));
     const failure = await failureOf(store);
     expect(failure).toBeInstanceOf(StoreError);
-    expect(failure).toMatchObject({ message: expect.stringMatching(/NOPERM .* key/) });
+    expect(failure).toMatchObject({
+      code: 'ERR_SLUICE_STORE_NOPERM',
+      outcome: 'not-run',
+      message: expect.stringMatching(/NOPERM .* key/),
+    });
   });
 });
 
@@ -129,7 +148,7 @@ describe('A client connects with', () => {
   });
 
   async function itServes(snippet: Snippet, ports: readonly number[]): Promise<void> {
-    const client = await openSnippet(snippet, ports);
+    const client = await openSnippet(snippet, ports, patient);
     cleanups.push(() => client.close());
     expect(await untilServed(limiterOn(client, 'rights'))).toBeGreaterThan(0);
   }

@@ -1,6 +1,6 @@
 import { type RedisCluster, startCluster } from '../redis-server.js';
 import { itRunsOnTheServerAskedFor } from '../server-version.js';
-import { clusters, openSnippet } from './snippets.js';
+import { clusters, openSnippet, patient } from './snippets.js';
 import { clientSuite } from './suite.js';
 
 let cluster: RedisCluster;
@@ -14,7 +14,7 @@ itRunsOnTheServerAskedFor('Clients of a cluster', () => cluster.ports);
 describe.each(clusters)('With the settings of the documentation,', (snippet) => {
   clientSuite({
     title: snippet.title,
-    open: () => openSnippet(snippet, cluster.ports),
+    open: () => openSnippet(snippet, cluster.ports, patient),
     ports: () => cluster.ports,
   });
 });

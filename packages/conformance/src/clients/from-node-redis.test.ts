@@ -17,10 +17,12 @@ const versions = [
 let names = 0;
 function consume(client: NodeRedisClient) {
   names += 1;
-  const store = new RedisStore({ client: fromNodeRedis(client), prefix: 'node-redis' });
+  const store = new RedisStore({ client: fromNodeRedis(client), prefix: 'node-redis', timeout: '20s' });
   // A number that Redis answers as text, because clients would round it.
   const policies = [{ algorithm: 'fixed-window', limit: 2 ** 53 - 1, window: 1e13 } as const];
-  return createLimiter({ name: `t${names}-${process.pid}`, policies, store }).consume('key');
+  return createLimiter({ name: `t${names}-${process.pid}`, policies, store, onStoreError: 'throw' }).consume(
+    'key',
+  );
 }
 
 describe('fromNodeRedis', () => {
@@ -64,7 +66,11 @@ describe.each(versions)(
       client.on('error', () => {});
       const failed: unknown = await consume(client).catch((error: unknown) => error);
       expect(failed).toBeInstanceOf(StoreError);
-      expect(failed).toMatchObject({ message: expect.stringContaining('call connect()') });
+      expect(failed).toMatchObject({
+        code: 'ERR_SLUICE_STORE_CONNECTION',
+        outcome: 'not-run',
+        message: expect.stringContaining('call connect()'),
+      });
       await client.connect();
       expect(await consume(client)).toMatchObject({ remaining: 2 ** 53 - 2 });
       client.destroy();
@@ -75,7 +81,11 @@ describe.each(versions)(
       const client = createCluster({ rootNodes });
       client.on('error', () => {});
       const connecting = client.connect();
-      await expect(consume(client)).rejects.toThrow('The client is offline');
+      await expect(consume(client)).rejects.toMatchObject({
+        code: 'ERR_SLUICE_STORE_CONNECTION',
+        outcome: 'not-run',
+        message: expect.stringContaining('The client is offline'),
+      });
       await connecting;
       client.destroy();
     });

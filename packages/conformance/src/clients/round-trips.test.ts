@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../redis-server.js';
 import { algorithms } from '../settings.js';
 import { commandsOf, forgetCommands } from './command-stats.js';
-import { clusters, type OpenClient, openSnippet, singles } from './snippets.js';
+import { clusters, type OpenClient, openSnippet, patient, singles } from './snippets.js';
 import { limiterOn, untilServed } from './suite.js';
 
 const N = 100;
@@ -29,7 +29,12 @@ afterAll(async () => {
 let names = 0;
 function limiterOf(policies: readonly Policy[]): Limiter<true> {
   names += 1;
-  return createLimiter({ name: `t${names}`, policies, store: new RedisStore({ client }) });
+  return createLimiter({
+    name: `t${names}`,
+    policies,
+    store: new RedisStore({ client, ...patient }),
+    onStoreError: 'throw',
+  });
 }
 
 /** What the server was asked while `task` ran. */
@@ -125,12 +130,12 @@ describe(`${AT_ONCE} decisions at once`, () => {
   }
 
   it(`are ${AT_ONCE} writes where nothing puts them together`, async () => {
-    const store = new RedisStore({ client, prefix: 'apart' });
+    const store = new RedisStore({ client, prefix: 'apart', ...patient });
     expect(await writesOf({ store, close: () => {} }, [server.port])).toBe(AT_ONCE);
   });
 
   it.each(singles)('are at most a tenth of that with the settings for $title', async (snippet) => {
-    const open = await openSnippet(snippet, [server.port]);
+    const open = await openSnippet(snippet, [server.port], patient);
     const writes = await writesOf(open, [server.port]);
     open.close();
     expect(writes).toBeGreaterThanOrEqual(1);
@@ -139,7 +144,7 @@ describe(`${AT_ONCE} decisions at once`, () => {
 
   const sharing = clusters.filter(({ title }) => title !== 'iovalkey Cluster');
   it.each(sharing)('are at most a tenth of that with the settings for $title', async (snippet) => {
-    const open = await openSnippet(snippet, cluster.ports);
+    const open = await openSnippet(snippet, cluster.ports, patient);
     const writes = await writesOf(open, cluster.ports);
     open.close();
     expect(writes).toBeGreaterThanOrEqual(1);

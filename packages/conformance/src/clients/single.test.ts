@@ -1,6 +1,6 @@
 import { type RedisServer, startRedis } from '../redis-server.js';
 import { itRunsOnTheServerAskedFor } from '../server-version.js';
-import { openSnippet, sentinels, singles } from './snippets.js';
+import { openSnippet, patient, sentinels, singles } from './snippets.js';
 import { clientSuite } from './suite.js';
 
 let server: RedisServer;
@@ -22,7 +22,7 @@ itRunsOnTheServerAskedFor('Clients of one server', () => [server.port]);
 describe.each(singles)('With the settings of the documentation,', (snippet) => {
   clientSuite({
     title: snippet.title,
-    open: () => openSnippet(snippet, [server.port]),
+    open: () => openSnippet(snippet, [server.port], patient),
     ports: () => [server.port],
   });
 });
@@ -30,7 +30,7 @@ describe.each(singles)('With the settings of the documentation,', (snippet) => {
 describe.each(sentinels)('With the settings of the documentation,', (snippet) => {
   clientSuite({
     title: snippet.title,
-    open: () => openSnippet(snippet, [sentinel.port]),
+    open: () => openSnippet(snippet, [sentinel.port], patient),
     ports: () => [server.port],
   });
 });

@@ -6,7 +6,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fromNodeRedis, RedisStore } from '@sluice/core/redis';
+import { fromNodeRedis, RedisStore, type RedisStoreOptions } from '@sluice/core/redis';
 import * as ioredis6 from 'ioredis';
 import * as ioredis5 from 'ioredis5';
 import * as iovalkey from 'iovalkey';
@@ -60,17 +60,25 @@ export const clusters: readonly Snippet[] = [
 const page = readFileSync(join(__dirname, '..', '..', '..', '..', 'docs', 'clients.md'), 'utf8');
 let prefixes = 0;
 
+/** For tests of what is decided rather than when: the machine may be busy. */
+export const patient = { timeout: '20s' } as const;
+
 /**
  * Runs a snippet with the ports of a test in place of its addresses, and a key prefix of its own.
  *
  * @param ports - the first stands for 10.0.0.1, and so on; if there are fewer, they stand for the rest too.
+ * @param options - more for the store.
  */
-export async function openSnippet(snippet: Snippet, ports: readonly number[]): Promise<OpenClient> {
+export async function openSnippet(
+  snippet: Snippet,
+  ports: readonly number[],
+  options: Partial<RedisStoreOptions> = {},
+): Promise<OpenClient> {
   prefixes += 1;
   const prefix = `snippet${prefixes}`;
   class PrefixedStore extends RedisStore {
-    constructor(options: ConstructorParameters<typeof RedisStore>[0]) {
-      super({ ...options, prefix });
+    constructor(given: RedisStoreOptions) {
+      super({ ...given, prefix, ...options });
     }
   }
   const modules = {
