@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 
 const { REDIS_URL, LIMITER, LIMIT } = process.env;
 
-const client = new Redis(REDIS_URL, { autoResendUnfulfilledCommands: false });
+const client = new Redis(REDIS_URL, { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 });
 // A decision that takes longer is made without Redis.
 const store = new RedisStore({ client, timeout: '2s' });
 

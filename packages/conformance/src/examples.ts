@@ -62,15 +62,20 @@ export async function printsOf(
   modules: Readonly<Record<string, unknown>>,
 ): Promise<string[]> {
   const lines: string[] = [];
+  await runExample(example, modules, { log: (...args: unknown[]) => lines.push(format(...args)) });
+  return lines;
+}
+
+/** Runs an example that imports nothing but `modules`; what it returns, if it ends in a `return`, is the result. */
+export function runExample(
+  example: string,
+  modules: Readonly<Record<string, unknown>>,
+  console: Partial<Console>,
+): Promise<unknown> {
   const { outputText } = ts.transpileModule(example, {
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.CommonJS },
   });
   const AsyncFunction = (async () => {}).constructor as FunctionConstructor;
   const run = AsyncFunction('require', 'exports', 'console', outputText);
-  await run(
-    (name: string) => modules[name],
-    {},
-    { log: (...args: unknown[]) => lines.push(format(...args)) },
-  );
-  return lines;
+  return run((name: string) => modules[name], {}, console);
 }

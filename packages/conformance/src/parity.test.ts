@@ -4,6 +4,10 @@ import { compare } from './parity/compare.js';
 import { shrink } from './parity/shrink.js';
 import { describeParity, LENGTH } from './parity/suite.js';
 import { type Trace, traceFrom } from './parity/trace.js';
+import { sharedServers } from './redis-server.js';
+import { itRunsOnTheServerAskedFor } from './server-version.js';
+
+itRunsOnTheServerAskedFor('Parity with one server', () => [sharedServers().port]);
 
 describeParity('on one server', single('parity', { enableAutoPipelining: true }));
 

@@ -31,7 +31,7 @@ const SLOTS = 16_384;
 export interface RedisOptions {
   /** The port to listen on: that of a server that was killed, for example. Default: a free one. */
   port?: number;
-  /** The program and its first arguments. Default: `redis-server` or `valkey-server` from the PATH. */
+  /** The program and its first arguments. Default: {@link serverCommand}. */
   command?: readonly string[];
   /** More arguments, such as `['--maxmemory', '2mb']`. They come last and win. */
   args?: readonly string[];
@@ -147,7 +147,7 @@ function parseReply(reply: string): string | undefined {
 }
 
 async function launch(port: number, options: RedisOptions): Promise<RedisServer> {
-  const [program, ...first] = options.command ?? [findServer()];
+  const [program, ...first] = options.command ?? serverCommand();
   const dir = mkdtempSync(join(tmpdir(), 'sluice-redis-'));
   const log = join(dir, 'server.log');
   const configFile = join(dir, 'server.conf');
@@ -253,6 +253,12 @@ async function joinCluster(ports: readonly number[]): Promise<void> {
 async function demandOk(port: number, ...parts: (string | number)[]): Promise<void> {
   const reply = await redisCommand(port, ...parts);
   if (reply !== 'OK') throw new Error(`${parts[0]} ${parts[1]} on port ${port}: ${reply}`);
+}
+
+/** The program and its first arguments: a JSON list in SLUICE_REDIS_COMMAND, or what is on the PATH. */
+export function serverCommand(): readonly string[] {
+  const { SLUICE_REDIS_COMMAND } = process.env;
+  return SLUICE_REDIS_COMMAND ? JSON.parse(SLUICE_REDIS_COMMAND) : [findServer()];
 }
 
 function findServer(): string {

@@ -74,10 +74,13 @@ export function warnOfResending(client: RedisClient): void {
     : options?.autoResendUnfulfilledCommands === true;
   if (!again || warned) return;
   warned = true;
-  const option = isCluster ? 'retryDelayOnFailover: 0' : 'autoResendUnfulfilledCommands: false';
+  // Without the second, what was on its way when the connection was lost would never settle.
+  const option = isCluster
+    ? 'retryDelayOnFailover: 0'
+    : 'autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0';
   process.emitWarning(
     `The Redis client sends commands again when their connection is lost, so a request can be charged twice. Create it with { ${option} }.`,
-    { type: 'SluiceWarning', code: 'SLUICE_RESENDING_CLIENT', detail: 'See docs/reference/errors.md.' },
+    { type: 'SluiceWarning', code: 'SLUICE_RESENDING_CLIENT', detail: 'See docs/clients.md.' },
   );
 }
 

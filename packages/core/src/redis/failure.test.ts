@@ -33,6 +33,16 @@ const REPLIES: readonly [text: string, code: string, outage: boolean][] = [
   ],
   ["NOPERM User limiter has no permissions to run the 'evalsha' command", 'NOPERM', true],
   ['NOPERM No permissions to access a key', 'NOPERM', true],
+  [
+    `ERR The user executing the script can't run this command or subcommand script: ${SHA.slice(2)}, on @user_script:1.`,
+    'NOPERM',
+    true,
+  ],
+  [
+    `ERR ACL failure in script: User limiter has no permissions to run the 'get' command script: ${SHA.slice(2)}, on @user_script:1.`,
+    'NOPERM',
+    true,
+  ],
   ['NOAUTH Authentication required.', 'NOPERM', true],
   ['WRONGPASS invalid username-password pair or user is disabled.', 'NOPERM', true],
   ['BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.', 'BUSY', true],

@@ -30,6 +30,9 @@ const WORDS: Readonly<Record<string, StoreErrorCode>> = {
 /** One of the words, wherever it stands: scripts, clients and proxies wrap what the server said. */
 const WORD = new RegExp(`(?<![\\w-])-?(${Object.keys(WORDS).join('|')})(?!\\w)`);
 
+/** What is NOPERM where a script meets it: Redis 7.0, then later ones and Valkey. */
+const NOPERM_IN_SCRIPT = /user executing the script can't|ACL failure in script/;
+
 /** How a server's error begins that has none of these words. */
 const SERVER = /^-?(ERR|WRONGTYPE|CROSSSLOT|EXECABORT|UNKILLABLE|NOPROTO) /;
 
@@ -57,7 +60,7 @@ const NEVER_SENT =
  */
 export function failureOf(error: unknown, neverSent: boolean): StoreError {
   const own = textOf(error);
-  const byServer = SERVER.test(own) || WORD.test(own) || REPLY_NAMES.includes(nameOf(error));
+  const byServer = SERVER.test(own) || wordIn(own) !== undefined || REPLY_NAMES.includes(nameOf(error));
   const notRun = byServer || neverSent || NEVER_SENT.test(own);
   const message = `Redis did not ${byServer ? 'decide' : 'answer'}: ${own}`;
   return new StoreError(codeOf(error, own, byServer), message, notRun ? 'not-run' : 'unknown', error);
@@ -87,10 +90,14 @@ function codeOf(error: unknown, own: string, byServer: boolean): StoreErrorCode 
   return unreachable ? 'ERR_SLUICE_STORE_CONNECTION' : 'ERR_SLUICE_STORE';
 }
 
+function wordIn(text: string): string | undefined {
+  return WORD.exec(text)?.[1] ?? (NOPERM_IN_SCRIPT.test(text) ? 'NOPERM' : undefined);
+}
+
 /** The first word that the error or one that it carries has. */
 function wordOf(error: unknown): string | undefined {
   for (const each of carriedBy(error)) {
-    const word = WORD.exec(textOf(each))?.[1];
+    const word = wordIn(textOf(each));
     if (word !== undefined) return word;
   }
   return undefined;

@@ -43,7 +43,7 @@ export interface RedisStoreOptions {
  * import { createLimiter } from '@sluice/core';
  * import { RedisStore } from '@sluice/core/redis';
  * import { Redis } from 'ioredis';
- * const client = new Redis({ autoResendUnfulfilledCommands: false });
+ * const client = new Redis({ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 });
  * const store = new RedisStore({ client, timeout: '100ms' });
  * const limiter = createLimiter({ name: 'api', policies: [{ limit: 100, window: '1m' }], store });
  * const decision = await limiter.consume('user:42');
