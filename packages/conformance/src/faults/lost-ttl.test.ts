@@ -3,7 +3,7 @@ import { RedisStore } from '@sluice/core/redis';
 import type { Redis } from 'ioredis';
 import { single } from '../backends.js';
 import { type Setting, settings } from '../settings.js';
-import { itLeavesNoKeyForEver } from '../ttl.js';
+import { itLeavesKeysThatEnd } from '../ttl.js';
 
 const LIMIT = 5;
 const DAY = 86_400_000;
@@ -95,4 +95,4 @@ describe.each(cases)('Keys that lost their TTL by $way, $title,', ({ way, policy
   });
 });
 
-itLeavesNoKeyForEver(backend);
+itLeavesKeysThatEnd(backend);

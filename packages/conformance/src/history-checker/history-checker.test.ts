@@ -8,7 +8,7 @@ import { scaled, seedFromEnvironment } from '../budget.js';
 import { redisCommand, sharedServers } from '../redis-server.js';
 import { buildScript, message, type Script, stopScript } from '../scripts.js';
 import { settings } from '../settings.js';
-import { itLeavesNoKeyForEver } from '../ttl.js';
+import { itLeavesKeysThatEnd } from '../ttl.js';
 import { check } from './check.js';
 import type { Task } from './child.js';
 import type { Entry, History } from './entry.js';
@@ -101,7 +101,7 @@ describe(`${SKEWS_MS.length} processes, whose clocks disagree, on one key`, () =
     },
   );
 
-  itLeavesNoKeyForEver(backend);
+  itLeavesKeysThatEnd(backend);
 
   it('were told that the script is not known, and went on', () => {
     const all = histories.flatMap(({ entries }) => entries);

@@ -179,7 +179,13 @@ export function clients(start: Start): void {
   });
 
   it('takes one frozen object of options for two limiters, each with a quota of its own', async () => {
-    const options = Object.freeze({ limit: 2, window: '1h', store: undefined, key: undefined } as const);
+    // As a caller without strict types would write it.
+    const options = Object.freeze({
+      limit: 2,
+      window: '1h',
+      store: undefined,
+      key: undefined,
+    }) as unknown as AnyOptions;
     const [one, other] = [await start({ limits: [options] }), await start({ limits: [options] })];
     for (const app of [one, other]) expect(await statuses(app, 3)).toEqual([200, 200, 429]);
   });
