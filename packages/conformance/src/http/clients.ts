@@ -7,7 +7,7 @@
 import { once } from 'node:events';
 import { byHeader, clientIp } from '@sluice/core/http';
 import { connect, decisionIn, send, sendLines, settle, statuses } from './client.js';
-import type { AnyRequest, Start } from './demo.js';
+import type { AnyOptions, AnyRequest, Start } from './demo.js';
 import { SlowStore } from './stores.js';
 
 export function clients(start: Start): void {
