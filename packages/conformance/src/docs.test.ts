@@ -65,6 +65,14 @@ describe('the reference', () => {
     expect(headings.filter((heading) => heading.startsWith('ERR_')).sort()).toEqual(codes?.sort());
   });
 
+  it('has a heading for every warning, and for no other', () => {
+    const sources = ['http/warnings.ts', 'redis/client.ts'].map((path) => read(`packages/core/src/${path}`));
+    const codes = new Set(sources.join().match(/(?<=')SLUICE_\w+(?=')/g));
+    expect(codes.size).toBeGreaterThan(5);
+    const headings = headingsOf(read('docs/reference/errors.md'));
+    expect(headings.filter((heading) => heading.startsWith('SLUICE_')).sort()).toEqual([...codes].sort());
+  });
+
   it('has a row for every option', () => {
     const optionsOf = (path: string, name: string) => {
       const [body] = new RegExp(`interface ${name}\\b.*?\n}`, 's').exec(read(path)) ?? [''];
@@ -80,12 +88,11 @@ describe('the reference', () => {
       ...optionsOf('packages/core/src/memory/memory-store.ts', 'MemoryStoreOptions'),
       ...optionsOf('packages/core/src/redis/redis-store.ts', 'RedisStoreOptions'),
       ...optionsOf('packages/core/src/http/options.ts', 'CommonOptions'),
+      ...optionsOf('packages/core/src/http/client-ip.ts', 'ClientIpOptions'),
     ];
     expect(options).toEqual(expect.arrayContaining(['burst', 'clock', 'cost', 'maxKeys', 'prefix', 'skip']));
     const rows =
-      read('docs/reference/options.md')
-        .match(/^\|[^|]+\|/gm)
-        ?.join('') ?? '';
+      (read('docs/reference/options.md') + read('docs/identity.md')).match(/^\|[^|]+\|/gm)?.join('') ?? '';
     expect(options.filter((option) => !rows.includes(`\`${option}\``))).toEqual([]);
   });
 
