@@ -37,14 +37,10 @@ export class ChargingTable implements Table<true> {
   }
 
   decide(id: string, cost: number, plan: Plan, charge: boolean, now: number | undefined): Promise<Answer> {
-    const debt = this.#debts.size > 0 && this.#admits ? this.#debts.take(id, now) : undefined;
-    if (debt === undefined) return this.#table.decide(id, cost, plan, charge, now);
-    const both = () => {
-      this.#send(debt, now);
-      return this.#table.decide(id, cost, plan, charge, now);
-    };
-    // Where a single request may go, to see whether the store is back, the charge goes with it.
-    return this.gate === undefined ? both() : this.gate.together(both);
+    // Not with the request that finds out whether the store is back: were that lost, so would be what the key owes.
+    const debt = this.#debts.size > 0 && this.#serves ? this.#debts.take(id, now) : undefined;
+    if (debt !== undefined) void this.#send(debt, now);
+    return this.#table.decide(id, cost, plan, charge, now);
   }
 
   charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {
@@ -82,8 +78,8 @@ export class ChargingTable implements Table<true> {
     if (this.#debts.size > 0) void this.#sweep();
   }
 
-  get #admits(): boolean {
-    return this.gate === undefined || this.gate.admits;
+  get #serves(): boolean {
+    return this.gate === undefined || this.gate.closed;
   }
 
   async #send(debt: Debt, now: number | undefined): Promise<void> {
@@ -102,7 +98,7 @@ export class ChargingTable implements Table<true> {
     const ids = [...this.#debts.ids];
     try {
       for (let i = 0; i < ids.length && !this.#closed; i += BATCH) {
-        if (!this.#admits) throw new Error('The store is away again.');
+        if (!this.#serves) throw new Error('The store is away again.');
         const now = this.#now();
         const debts = ids.slice(i, i + BATCH).flatMap((id) => this.#debts.take(id, now) ?? []);
         await Promise.all(debts.map((debt) => this.#send(debt, now)));

@@ -389,30 +389,25 @@ describe('What was used while the store was away', () => {
     expect(other.store.charges).toEqual([]);
   });
 
-  it('is not sent while nothing may be, and goes along with the first decision that is', async () => {
+  it('is not sent with the request that finds out whether the store is back, but as soon as it is', async () => {
     const { store, limiter, times } = open();
-    let admits = true;
-    let together = 0;
+    let closed = true;
     store.gate = {
-      get admits() {
-        return admits;
-      },
-      together: (work) => {
-        together += 1;
-        return work();
+      get closed() {
+        return closed;
       },
     };
     store.failure = away();
     await times(2);
-    admits = false;
-    together = 0;
+    closed = false;
     store.asked.length = 0;
     await times(5);
     expect(store.asked).toEqual(Array(5).fill('decide k'));
-    admits = true;
     store.failure = undefined;
+    expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 3 });
+    expect(store.charges).toEqual([]);
+    closed = true;
     expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 0 });
-    expect(together).toBe(1);
     expect(store.charges).toEqual([['k', [3]]]);
   });
 

@@ -200,10 +200,8 @@ export type Eventually<A extends boolean, T> = A extends true ? Promise<T> : T;
 
 /** Who keeps requests from a store that does not serve. */
 export interface Gate {
-  /** Whether a request would go to the store now, rather than be refused at once. */
-  readonly admits: boolean;
-  /** Returns what `work` does. All that it sends goes together or not at all, where only one request may go. */
-  together<T>(work: () => T): T;
+  /** Whether all requests go to the store. Else they are refused at once, but for one that finds out whether it is back. */
+  readonly closed: boolean;
 }
 
 /** One limiter's part of a store. `now` is `undefined` where the store's own clock decides. */

@@ -26,7 +26,7 @@ describe('A circuit breaker', () => {
       fail(2);
       subject.served(subject.admit());
     }
-    expect(subject.admits).toBe(true);
+    expect(subject.closed).toBe(true);
     expect(subject.admit()).not.toBe(REFUSED);
     expect(events).toEqual([]);
   });
@@ -39,7 +39,7 @@ describe('A circuit breaker', () => {
     expect(events).toEqual([['open', 'gone']]);
     for (const ms of [0, 250, 249]) {
       advance(ms);
-      expect(subject.admits).toBe(false);
+      expect(subject.closed).toBe(false);
       expect(subject.admit()).toBe(REFUSED);
     }
   });
@@ -48,11 +48,11 @@ describe('A circuit breaker', () => {
     const { subject, events, fail, advance } = breaker();
     fail(3);
     advance(500);
-    expect(subject.admits).toBe(true);
+    expect(subject.closed).toBe(false);
     const probe = subject.admit();
     expect(probe).not.toBe(REFUSED);
     advance(10_000);
-    expect(subject.admits).toBe(false);
+    expect(subject.closed).toBe(false);
     expect(subject.admit()).toBe(REFUSED);
     subject.served(probe);
     expect(subject.admit()).not.toBe(REFUSED);

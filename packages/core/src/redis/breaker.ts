@@ -38,9 +38,9 @@ export class Breaker<E> {
     this.#nowMs = nowMs;
   }
 
-  /** Whether a call would be let through now. */
-  get admits(): boolean {
-    return !this.#open || this.#nowMs() >= this.#probeMs;
+  /** Whether all calls are let through. */
+  get closed(): boolean {
+    return !this.#open;
   }
 
   /** Returns a ticket, or {@link REFUSED}. Whoever gets a ticket must say how it went. */

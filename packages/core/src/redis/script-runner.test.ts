@@ -136,33 +136,6 @@ describe('A server that does not serve', () => {
     expect(events).toEqual([]);
   });
 
-  it('gets what is sent together all at once, as its one probe', async () => {
-    const client = clientOf(hang, hang, hang, ok);
-    const runner = await away(client);
-    const both = () => runner.together(() => [codeOf(run(runner, 'a')), codeOf(run(runner, 'b'))]);
-    expect(runner.admits).toBe(false);
-    expect(await Promise.all(both())).toEqual(['OPEN not-run', 'OPEN not-run']);
-    expect(client.calls).toHaveLength(3);
-    await pass(500);
-    expect(runner.admits).toBe(true);
-    const sent = both();
-    expect(await codeOf(run(runner, 'c'))).toBe('OPEN not-run');
-    expect(await Promise.all(sent)).toEqual(['OK', 'OK']);
-    expect(client.calls.slice(3)).toEqual(['evalsha a consume', 'evalsha b consume']);
-    expect(await run(runner)).toBe('OK');
-  });
-
-  it('still gets its probe when what was to be sent together was not', async () => {
-    const client = clientOf(hang, hang, hang, ok);
-    const runner = await away(client);
-    await pass(500);
-    const mistake = () => {
-      throw new RangeError('no number');
-    };
-    expect(() => runner.together(mistake)).toThrow('no number');
-    expect(await run(runner)).toBe('OK');
-  });
-
   it('fails no request for a listener that throws, and lets its error be seen', async () => {
     const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
     const listeners: (() => void)[] = [

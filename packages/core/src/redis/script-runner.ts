@@ -6,7 +6,7 @@
 
 import { StoreError } from '../errors.js';
 import type { Gate } from '../types.js';
-import { Breaker, REFUSED, type Ticket } from './breaker.js';
+import { Breaker, REFUSED } from './breaker.js';
 import { Connection, type RedisClient } from './client.js';
 import { Deadline } from './deadline.js';
 import { failureOf, isNoScript, isOutage } from './failure.js';
@@ -24,8 +24,6 @@ export class ScriptRunner implements Gate {
   readonly #connection: Connection;
   readonly #deadline: Deadline;
   readonly #breaker: Breaker<StoreError>;
-  /** Of what is being sent together. Who asks for its ticket must use it, so the first that is sent does. */
-  #shared: { ticket?: Ticket } | undefined;
 
   constructor(client: RedisClient, timeoutMs: number, onStateChange?: (event: StoreStateEvent) => void) {
     this.#client = client;
@@ -45,17 +43,8 @@ export class ScriptRunner implements Gate {
     });
   }
 
-  get admits(): boolean {
-    return this.#breaker.admits;
-  }
-
-  together<T>(work: () => T): T {
-    this.#shared = {};
-    try {
-      return work();
-    } finally {
-      this.#shared = undefined;
-    }
+  get closed(): boolean {
+    return this.#breaker.closed;
   }
 
   /** Returns what `read` makes of the reply. Rejects with a {@link StoreError} and with nothing else. */
@@ -64,7 +53,7 @@ export class ScriptRunner implements Gate {
     args: readonly (string | Buffer)[],
     read: (reply: unknown) => T,
   ): Promise<T> {
-    const ticket = this.#admit();
+    const ticket = this.#breaker.admit();
     if (ticket === REFUSED) return Promise.reject(refused());
     return this.#deadline.race(this.#send(keys, args).then(read)).then(
       (answer) => {
@@ -77,12 +66,6 @@ export class ScriptRunner implements Gate {
         throw error;
       },
     );
-  }
-
-  #admit(): Ticket {
-    if (this.#shared === undefined) return this.#breaker.admit();
-    this.#shared.ticket ??= this.#breaker.admit();
-    return this.#shared.ticket;
   }
 
   /** Sends the script by its name, and in full only to a server that says that it does not know it. */
