@@ -1,5 +1,4 @@
 import { createLimiter, type Decision, type Limiter, type Policy } from '@sluice/core';
-import { RedisStore } from '@sluice/core/redis';
 import type { Redis } from 'ioredis';
 import { single } from '../backends.js';
 import { type Setting, settings } from '../settings.js';
@@ -31,7 +30,7 @@ function open(
   names += 1;
   const name = `t${names}`;
   const policies = ['one', 'two'].map((each): Policy => ({ ...policy(LIMIT, window), name: each }));
-  const store = new RedisStore({ client, prefix: backend.prefix, timeout: '10s' });
+  const store = backend.makeStore();
   const limiter = createLimiter({ name, policies, store, onStoreError: 'throw' });
   return { limiter, keys: ['one', 'two'].map((each) => `lost-ttl:{key}:${name}:${each}`) };
 }
