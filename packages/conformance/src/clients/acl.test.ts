@@ -39,6 +39,8 @@ async function storeOf(rulesOfUser: readonly string[]): Promise<RedisStore> {
     password: 'secret',
     enableAutoPipelining: true,
     enableReadyCheck: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
   });
   clients.push(client);
   return new RedisStore({ client, ...patient });
@@ -150,7 +152,7 @@ describe('A client connects with', () => {
   async function itServes(snippet: Snippet, ports: readonly number[]): Promise<void> {
     const client = await openSnippet(snippet, ports, patient);
     cleanups.push(() => client.close());
-    expect(await untilServed(limiterOn(client, 'rights'))).toBeGreaterThan(0);
+    expect(await untilServed(limiterOn(client, 'rights'))).toBeLessThan(10_000);
   }
 
   const isNodeRedis = ({ title }: Snippet) => title.startsWith('node-redis');

@@ -17,7 +17,13 @@ let client: Redis;
 beforeAll(async () => {
   [server, cluster] = await Promise.all([startRedis(), startCluster()]);
   // No ready check: it is an INFO like that of the count.
-  client = new Redis({ port: server.port, host: '127.0.0.1', enableReadyCheck: false });
+  client = new Redis({
+    port: server.port,
+    host: '127.0.0.1',
+    enableReadyCheck: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+  });
   await client.ping();
 });
 afterAll(async () => {
