@@ -66,12 +66,10 @@ function withExposed(response: Exposing, names: ReadonlySet<string>, args: unkno
   const more = [...names].filter((name) => sentAs(name) !== undefined && !known.includes(lower(name)));
   if (more.length === 0) return args;
   const value = [...(listed === '' ? [] : [listed]), ...more].join(', ');
-  if (!given.has(lower(EXPOSE))) {
-    response.setHeader(EXPOSE, value);
-    return args;
-  }
-  const others = Object.entries(last as object).filter(([name]) => lower(name) !== lower(EXPOSE));
-  return [...args.slice(0, -1), { ...Object.fromEntries(others), [EXPOSE]: value }];
+  const own = isRecord ? Object.keys(last).find((name) => lower(name) === lower(EXPOSE)) : undefined;
+  if (own !== undefined) return [...args.slice(0, -1), { ...(last as object), [own]: value }];
+  response.setHeader(EXPOSE, value);
+  return args;
 }
 
 const lower = (name: string) => name.toLowerCase();
