@@ -7,6 +7,7 @@ const workload = new URL('../workloads/memory.mjs', import.meta.url);
 
 const MAP = 'map + typed array';
 const OBJECT = 'the same + clock + nine-field object';
+const OBJECTS = 'the same + clock + all objects of a decision';
 const EXPRESS = 'express-rate-limit, increment awaited';
 const EXPRESS_NOT_AWAITED = 'express-rate-limit, increment not awaited';
 const FASTIFY = '@fastify/rate-limit, local store';
@@ -64,11 +65,15 @@ export async function memory(budget) {
   const controls = { toMap: MAP, toObject: OBJECT, toExpress: EXPRESS };
 
   const admitting = await measure(
-    [MAP, OBJECT, 'sluice', EXPRESS, EXPRESS_NOT_AWAITED, FASTIFY, FLEXIBLE],
+    [MAP, OBJECT, OBJECTS, 'sluice', EXPRESS, EXPRESS_NOT_AWAITED, FASTIFY, FLEXIBLE],
     'visit',
     budget,
   );
-  const denying = await measure([MAP, OBJECT, 'sluice', EXPRESS, FASTIFY, FLEXIBLE], 'exhaust', budget);
+  const denying = await measure(
+    [MAP, OBJECT, OBJECTS, 'sluice', EXPRESS, FASTIFY, FLEXIBLE],
+    'exhaust',
+    budget,
+  );
   const [admittedRows, deniedRows] = [admitting, denying].map((results) =>
     rowsOf(results, decisions, controls),
   );

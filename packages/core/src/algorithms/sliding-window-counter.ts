@@ -108,8 +108,10 @@ function load(numbers: readonly number[], state: Row, base: number, now: number,
   let used = 0;
   let at = now;
   if (stored > 0) {
-    at = Math.max(now, state[base] * stored);
-    const s = Math.floor(at / stored);
+    const start = state[base] * stored;
+    at = Math.max(now, start);
+    // Most requests come in the bucket of the one before, and dividing takes long.
+    const s = at - start < stored ? state[base] : Math.floor(at / stored);
     advance(state, base, buckets, s, out);
     if (stored === bucket) return at;
     // Written in other buckets: what was used stays used, all of it in the current bucket of the new kind; at most what
