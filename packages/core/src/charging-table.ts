@@ -79,7 +79,7 @@ export class ChargingTable implements Table<true> {
   }
 
   get #serves(): boolean {
-    return this.gate === undefined || this.gate.closed;
+    return this.gate === undefined || this.gate.serves;
   }
 
   async #send(debt: Debt, now: number | undefined): Promise<void> {

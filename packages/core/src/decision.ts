@@ -13,7 +13,7 @@ export interface Maker {
   readonly degraded: boolean;
 }
 
-/** What a limiter remembers of a decision, for a refund. */
+/** What a limiter remembers of a decision, for a refund or settlement. */
 export interface Receipt {
   readonly limiter: Maker;
   readonly key: string;
@@ -24,7 +24,7 @@ export interface Receipt {
   readonly charged: boolean;
   /** What was charged, per term of the plan. */
   readonly charges: readonly Charge[];
-  /** Notes that units are given back. */
+  /** Notes that units are given back; negative ones were added. */
   take(units: number): void;
 }
 

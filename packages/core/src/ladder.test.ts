@@ -391,22 +391,22 @@ describe('What was used while the store was away', () => {
 
   it('is not sent with the request that finds out whether the store is back, but as soon as it is', async () => {
     const { store, limiter, times } = open();
-    let closed = true;
+    let serves = true;
     store.gate = {
-      get closed() {
-        return closed;
+      get serves() {
+        return serves;
       },
     };
     store.failure = away();
     await times(2);
-    closed = false;
+    serves = false;
     store.asked.length = 0;
     await times(5);
     expect(store.asked).toEqual(Array(5).fill('decide k'));
     store.failure = undefined;
     expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 3 });
     expect(store.charges).toEqual([]);
-    closed = true;
+    serves = true;
     expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 0 });
     expect(store.charges).toEqual([['k', [3]]]);
   });

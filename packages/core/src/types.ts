@@ -187,7 +187,7 @@ export type Answer = ArrayLike<number>;
 /** How many numbers of an {@link Answer} belong to one term. */
 export const ANSWER_WIDTH = 5;
 
-/** What `refund` needs to know of a charge, per term. */
+/** What a refund or settlement needs to know of a charge, per term. */
 export interface Charge {
   /** The instant the charge was booked on. */
   readonly at: number;
@@ -201,7 +201,7 @@ export type Eventually<A extends boolean, T> = A extends true ? Promise<T> : T;
 /** Who keeps requests from a store that does not serve. */
 export interface Gate {
   /** Whether all requests go to the store. Else they are refused at once, but for one that finds out whether it is back. */
-  readonly closed: boolean;
+  readonly serves: boolean;
 }
 
 /** One limiter's part of a store. `now` is `undefined` where the store's own clock decides. */

@@ -2,7 +2,7 @@
  * Whether a history is one that the algorithms in TypeScript could have produced.
  *
  * The server says in which order and when it decided, so there is a single candidate: no search is needed, and a
- * history of any length is checked in one pass (systems.md calls for a sequence number for this reason). What a lane
+ * history of any length is checked in one pass. What a lane
  * saw must agree with that order as well, which makes the history linearizable (Herlihy and Wing, 1990), lane by lane.
  *
  * @module

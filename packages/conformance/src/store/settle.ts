@@ -1,4 +1,4 @@
-import type { Decision, Limiter } from '@sluice/core';
+import { createLimiter, type Decision, type Limiter } from '@sluice/core';
 import { settings } from '../settings.js';
 import type { Suite } from './suite.js';
 
@@ -121,6 +121,21 @@ export function settle(suite: Suite): void {
         { remaining: 0, retryAfterMs: 3000, resetMs: 12_000 },
       ]);
     });
+
+    it.each(['gcra', 'token-bucket', 'leaky-bucket'] as const)(
+      'of %s is taken over by a policy that changes, also if a limit for one request was settled',
+      async (algorithm) => {
+        const { limiter, store, clock } = suite.open({ algorithm, limit: 10, window: 1000 }, 250);
+        const decision = await limiter.consume('key', { limit: 5 });
+        await limiter.consume('key');
+        await limiter.settle(decision, 3);
+        limiter.close();
+        const policies = [{ algorithm, limit: 100, window: 1000 }];
+        const changed = createLimiter({ name: limiter.name, policies, store, clock });
+        // 4 units of 100, which come back at one in 10 ms; they would have taken 400 ms before.
+        expect(await changed.peek('key')).toMatchObject({ remaining: 96, resetMs: 40 });
+      },
+    );
 
     it('that is beyond counting stops at 2^53 - 1', async () => {
       for (const algorithm of ['fixed-window', 'sliding-window-log', 'sliding-window-counter'] as const) {

@@ -22,10 +22,11 @@ end
 
 local function decide(state, now, cost, burst, rate, period, own)
   local debt, storedRate, storedPeriod, takesOver = 0, rate, period, own == 1
-  local storedBurst
+  local storedBurst, written
   if state then
     local _, tat
     _, tat, storedBurst, storedRate, storedPeriod = struct.unpack(#state == NARROW_BYTES and NARROW or WIDE, state)
+    written = storedPeriod
     if storedPeriod < 0 then takesOver, storedPeriod = false, -storedPeriod end
     debt = debtAt(now, tat, storedBurst, storedRate, storedPeriod)
   end
@@ -46,8 +47,8 @@ local function decide(state, now, cost, burst, rate, period, own)
   if charged then
     debt = ceilMulDiv(debt, period, storedPeriod) + cost * period
     room = burst - math.ceil(debt / period)
+    storedRate, storedPeriod = rate, period
   end
-  if charged then storedRate, storedPeriod = rate, period end
   local reset = debt == 0 and 0 or math.ceil(debt / storedRate)
 
   -- What was taken over is stored even if the request is denied: or else it would be taken over again later.
@@ -56,8 +57,7 @@ local function decide(state, now, cost, burst, rate, period, own)
   local next
   if writes == NOTHING and ARGV[1] == 'settle' and state and not changed then
     -- As it was written, but for the debt.
-    local size = takesOver and storedPeriod or -storedPeriod
-    next = struct.pack(WIDE, KIND, (now - EPOCH) * storedRate + debt, storedBurst, storedRate, size)
+    next = struct.pack(WIDE, KIND, (now - EPOCH) * storedRate + debt, storedBurst, storedRate, written)
   elseif writes ~= NOTHING or ARGV[1] == 'settle' then
     local tat = (now - EPOCH) * rate + debt
     local narrow = own == 1 and burst < 65536 and rate < 256 and period < 65536 and tat < 1e14 and tat > -1e14

@@ -30,7 +30,7 @@ export const NEVER = -1;
 export const NOTHING = 0;
 /** The request fits: store if all the other policies admit it too. */
 export const IF_ADMITTED = 1;
-/** `countDenied`: store whatever the answer is. */
+/** Store whatever the answer is: it counts although it was denied (`countDenied`), or was taken over from other numbers. */
 export const ALWAYS = 2;
 
 /** A row of an outcome and the state of one policy. */

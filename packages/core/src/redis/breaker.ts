@@ -2,8 +2,7 @@
  * A circuit breaker: a store that does not serve is not asked, so that it costs nobody the time of the deadline.
  *
  * Closed, calls go through. After {@link FAILURES} failures in a row it opens, and calls are refused. {@link OPEN_MS}
- * later a single call is let through as a probe, and decides. A library costs more per call, and has no call that may
- * bring another along.
+ * later a single call is let through as a probe, and decides. A library costs more per call.
  *
  * @module
  */

@@ -55,6 +55,9 @@ export function fromNodeRedis(client: NodeRedisClient): RedisClient {
   };
 }
 
+/** How a cluster of version 5 fails that has no node for a key, or no nodes at all yet. Nothing was sent. */
+const NO_NODE = /^Cannot read properties of undefined \(reading '(master|client|connectPromise|replicas)'\)/;
+
 /** Sends, unless the client is not connected: then it fails in words that say so, which those of a cluster do not. */
 async function whenOpen(client: NodeRedisClient, send: () => Promise<unknown>): Promise<unknown> {
   if (client.isOpen === false) {
@@ -63,8 +66,7 @@ async function whenOpen(client: NodeRedisClient, send: () => Promise<unknown>): 
   try {
     return await send();
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    // A cluster of version 5 that has no node for the key, or no nodes at all yet.
+    if (!(error instanceof TypeError && NO_NODE.test(error.message))) throw error;
     throw new Error('The client is offline: it knows no node to send this to.', { cause: error });
   }
 }

@@ -43,7 +43,7 @@ export class ScriptRunner implements Gate {
     });
   }
 
-  get closed(): boolean {
+  get serves(): boolean {
     return this.#breaker.closed;
   }
 
