@@ -8,12 +8,6 @@ import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { createServer, get, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import * as sluice from '@sluice/express';
-import { rateLimit as fastifyRateLimit } from '@sluice/fastify';
-import { rateLimit as koaRateLimit } from '@sluice/koa';
-import express from 'express';
-import Fastify from 'fastify';
-import Koa from 'koa';
 
 /** What to try. */
 export interface Trial {
@@ -35,25 +29,35 @@ const trial: Trial = JSON.parse(process.argv[2]);
 const REQUESTS = 5;
 const limit = { limit: 100, window: '1h' } as const;
 
+/** Loads but the framework that is asked for. */
 const apps: Record<Trial['framework'], () => Promise<RequestListener>> = {
   Express: async () => {
+    const [{ default: express }, { rateLimit }] = await Promise.all([
+      import('express'),
+      import('@sluice/express'),
+    ]);
     const app = express();
     app.set('trust proxy', trial.trust);
-    const middleware = sluice.rateLimit(limit);
-    app.use((...args) => (trial.perRequest ? sluice.rateLimit(limit) : middleware)(...args));
+    const middleware = rateLimit(limit);
+    app.use((...args) => (trial.perRequest ? rateLimit(limit) : middleware)(...args));
     return app;
   },
   Fastify: async () => {
+    const [{ default: Fastify }, { rateLimit }] = await Promise.all([
+      import('fastify'),
+      import('@sluice/fastify'),
+    ]);
     const app = Fastify({ trustProxy: trial.trust });
     for (let i = 0; i < REQUESTS; i++) app.get(`/${i}`, { config: { rateLimit: {} } }, () => 'hello');
-    app.register(fastifyRateLimit, limit);
+    app.register(rateLimit, limit);
     await app.ready();
     return app.routing;
   },
   Koa: async () => {
+    const [{ default: Koa }, { rateLimit }] = await Promise.all([import('koa'), import('@sluice/koa')]);
     const app = new Koa({ proxy: trial.trust !== false, maxIpsCount: trial.trust === 'loopback' ? 1 : 0 });
-    const middleware = koaRateLimit(limit);
-    app.use((...args) => (trial.perRequest ? koaRateLimit(limit) : middleware)(...args));
+    const middleware = rateLimit(limit);
+    app.use((...args) => (trial.perRequest ? rateLimit(limit) : middleware)(...args));
     return app.callback();
   },
 };
