@@ -9,7 +9,7 @@ import { isRecord, parseName, parseUnits, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
 import { Debts, MOST_KEYS } from './debts.js';
 import { type Maker, type Receipt, readAnswer, receiptOf } from './decision.js';
-import { ArgumentError, expected } from './errors.js';
+import { ArgumentError, expected, isStoreError } from './errors.js';
 import { Blind, Ladder, type OnStoreError, parseLocalShare, parseOnStoreError } from './ladder.js';
 import { Local, sharePolicies } from './local.js';
 import { MemoryStore } from './memory/memory-store.js';
@@ -295,7 +295,14 @@ class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
     if (units === 0 || receipt.plan.terms.length === 0) return undefined as Eventually<A, void>;
     const { charges } = receipt;
     receipt.take(units);
-    return this.#table.refund(receipt.key, units, receipt.plan, charges, this.#now());
+    const done = this.#table.refund(receipt.key, units, receipt.plan, charges, this.#now());
+    if (!this.#async) return done;
+    // What has surely not been done may be tried again.
+    const failed = (error: unknown) => {
+      if (isStoreError(error) && error.outcome === 'not-run') receipt.take(-units);
+      throw error;
+    };
+    return (done as Promise<void>).catch(failed) as Eventually<A, void>;
   }
 
   #check(key: string): void {

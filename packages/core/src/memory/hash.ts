@@ -13,11 +13,11 @@ const FACTOR = 2 * randomInt(2 ** 31) + 1;
 /** Marks a step that takes one character: it is never the same as one that takes two. */
 const WIDE = 0x10000;
 
-/** Returns 32 bits, as a signed integer, that depend on the length and the last `most` characters. */
-export function hashOf(key: string, most: number): number {
+/** Returns 32 bits, as a signed integer, that depend on every character. */
+export function hashOf(key: string): number {
   const { length } = key;
   let hash = SEED ^ length;
-  let i = length > most ? length - most : 0;
+  let i = 0;
   // Two characters a step where they are narrow, because multiplying takes longer than all the rest.
   for (; i + 1 < length; i += 2) {
     const first = key.charCodeAt(i);

@@ -4,17 +4,10 @@
  * @module
  */
 
-import { LONGEST_KEY } from '../key.js';
 import { Column } from './column.js';
 import { hashOf } from './hash.js';
 
 const LEAST_CELLS = 16;
-
-/** Reading characters is most of a search, so only the last few are hashed, twice as many where they do not tell keys apart. */
-const FEW = 4;
-
-/** The most keys of one hash, before more characters are hashed: by then one search in five or so meets another key with its hash. */
-const MOST_ALIKE = 4;
 
 /** How many cells a change of size moves with each key that comes or goes: it is done long before the next is due. */
 const MOVED_AT_ONCE = 16;
@@ -27,11 +20,8 @@ const MOVED_AT_ONCE = 16;
  */
 export class KeyIndex {
   #cells = new Int32Array(2 * LEAST_CELLS);
-  /** How many characters are hashed. */
-  #most = FEW;
   /** What a change of size has not moved yet. Whole runs of taken cells move at once, so that searches still end right. */
   #old: Int32Array | undefined;
-  #oldMost = FEW;
   /** The next cell of the old table to move, and how many are left. */
   #next = 0;
   #left = 0;
@@ -40,9 +30,10 @@ export class KeyIndex {
 
   /** The slot of `key`, 0 if it has none. */
   get(key: string): number {
-    const cells = this.#cells;
-    const slot = cells[2 * this.#find(cells, hashOf(key, this.#most), key) + 1];
-    return slot !== 0 || this.#old === undefined ? slot : this.#getOld(this.#old, key);
+    const hash = hashOf(key);
+    const slot = this.#cells[2 * this.#find(this.#cells, hash, key) + 1];
+    if (slot !== 0 || this.#old === undefined) return slot;
+    return this.#old[2 * this.#find(this.#old, hash, key) + 1];
   }
 
   /** The key that is in `slot`. */
@@ -54,30 +45,25 @@ export class KeyIndex {
   add(key: string, slot: number): void {
     this.#keys.set(slot, key);
     this.#size += 1;
-    const alike = put(this.#cells, hashOf(key, this.#most), slot);
-    if (alike >= MOST_ALIKE && this.#most < LONGEST_KEY) this.#remake(this.#cells.length, 2 * this.#most);
+    put(this.#cells, hashOf(key), slot);
     // Three quarters full at most: above that, searches grow long.
-    else if (8 * this.#size > 3 * this.#cells.length) this.#remake(2 * this.#cells.length, this.#most);
+    if (8 * this.#size > 3 * this.#cells.length) this.#remake(2 * this.#cells.length);
     this.#move();
   }
 
   /** Forgets the key that is in `slot`. */
   delete(slot: number): void {
     const key = this.keyOf(slot);
-    const cell = this.#find(this.#cells, hashOf(key, this.#most), key);
+    const hash = hashOf(key);
+    const cell = this.#find(this.#cells, hash, key);
     if (this.#cells[2 * cell + 1] !== 0) close(this.#cells, cell);
-    else if (this.#old !== undefined)
-      close(this.#old, this.#find(this.#old, hashOf(key, this.#oldMost), key));
+    else if (this.#old !== undefined) close(this.#old, this.#find(this.#old, hash, key));
     this.#keys.set(slot, undefined);
     this.#size -= 1;
     if (16 * this.#size < this.#cells.length && this.#cells.length > 2 * LEAST_CELLS) {
-      this.#remake(this.#cells.length / 2, this.#most);
+      this.#remake(this.#cells.length / 2);
     }
     this.#move();
-  }
-
-  #getOld(old: Int32Array, key: string): number {
-    return old[2 * this.#find(old, hashOf(key, this.#oldMost), key) + 1];
   }
 
   /** The cell that holds `key`, or the free one where the search for it ends. */
@@ -91,13 +77,11 @@ export class KeyIndex {
     }
   }
 
-  /** Begins to move to a table of another size, or of hashes of more characters, unless a move is under way. */
-  #remake(length: number, most: number): void {
+  /** Begins to move to a table of another size, unless a move is under way. */
+  #remake(length: number): void {
     if (this.#old !== undefined) return;
     this.#old = this.#cells;
-    this.#oldMost = this.#most;
     this.#cells = new Int32Array(length);
-    this.#most = most;
     this.#left = this.#old.length >> 1;
     // Behind a free cell a run begins, if any.
     this.#next = 0;
@@ -112,31 +96,22 @@ export class KeyIndex {
     for (let moved = 0; this.#left > 0; moved++) {
       const slot = old[2 * this.#next + 1];
       if (slot === 0 && moved >= MOVED_AT_ONCE) return;
-      if (slot !== 0) put(this.#cells, this.#hashOfOld(old[2 * this.#next], slot), slot);
+      if (slot !== 0) put(this.#cells, old[2 * this.#next], slot);
       old[2 * this.#next + 1] = 0;
       this.#next = (this.#next + 1) & mask;
       this.#left -= 1;
     }
     this.#old = undefined;
   }
-
-  #hashOfOld(hash: number, slot: number): number {
-    return this.#most === this.#oldMost ? hash : hashOf(this.keyOf(slot), this.#most);
-  }
 }
 
-/** Puts a hash into the first free cell; returns how often it met the same hash on the way. */
-function put(cells: Int32Array, hash: number, slot: number): number {
+/** Puts a hash that has no cell yet into the first free one. */
+function put(cells: Int32Array, hash: number, slot: number): void {
   const mask = (cells.length >> 1) - 1;
   let cell = hash & mask;
-  let alike = 0;
-  while (cells[2 * cell + 1] !== 0) {
-    if (cells[2 * cell] === hash) alike += 1;
-    cell = (cell + 1) & mask;
-  }
+  while (cells[2 * cell + 1] !== 0) cell = (cell + 1) & mask;
   cells[2 * cell] = hash;
   cells[2 * cell + 1] = slot;
-  return alike;
 }
 
 /** Frees a cell, and moves up what stands behind it because it was taken. */

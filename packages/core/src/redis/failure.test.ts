@@ -80,14 +80,15 @@ describe('An error of the server', () => {
     }
   });
 
-  it('is known by its name, whatever a client calls it', () => {
+  it('of a word that is not known may be that of a proxy, which had sent the command on', () => {
     for (const name of ['ReplyError', 'ErrorReply', 'SimpleError', 'BlobError']) {
       const named = { [name]: class extends Error {} }[name];
       expect(failureOf(new named('FOOBAR strange'), false)).toMatchObject({
         code: 'ERR_SLUICE_STORE',
-        outcome: 'not-run',
+        outcome: 'unknown',
       });
     }
+    expect(failureOf(reply('ERR upstream failure'), false).outcome).toBe('unknown');
   });
 
   it('has no word that is only part of another', () => {

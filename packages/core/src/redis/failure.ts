@@ -42,6 +42,10 @@ const REPLY_NAMES = ['ReplyError', 'ErrorReply', 'SimpleError', 'BlobError'];
 /** Of one key or of the script itself, not of the server. */
 const LOCAL = /\bWRONGTYPE\b|\bsluice: |user_script|\bf_[0-9a-f]{40}\b/;
 
+/** The server did not take the command, as it is not one that it has, or allows. */
+const REFUSED =
+  /^-?ERR (unknown command|.*\bpermissions?\b|max number of clients|.*cluster support disabled)|^-?(CROSSSLOT|NOPROTO|EXECABORT|UNKILLABLE) /i;
+
 const TIMED_OUT = /\btimed? ?out\b/i;
 const UNREACHABLE =
   /connect|socket|\bclosed\b|stream|offline|unreachable|hang ?up|max retries|slots cache|queue is full/i;
@@ -53,15 +57,17 @@ const NEVER_SENT =
 /**
  * Returns the error as a {@link StoreError}.
  *
- * A server that answers with an error has run nothing: the script reads and checks everything before its first write,
- * and if that is refused, no other comes.
+ * A server that answers with one of its own errors has run nothing: the script reads and checks everything before its
+ * first write, and if that is refused, no other comes.
  *
  * @param neverSent - whether the client has had no connection since it was given the command.
  */
 export function failureOf(error: unknown, neverSent: boolean): StoreError {
   const own = textOf(error);
   const byServer = SERVER.test(own) || wordIn(own) !== undefined || REPLY_NAMES.includes(nameOf(error));
-  const notRun = byServer || neverSent || NEVER_SENT.test(own);
+  // Any other error that begins as a server's do may be a proxy's, of a command that ran.
+  const proven = WORD.test(own) || LOCAL.test(own) || REFUSED.test(own);
+  const notRun = proven || neverSent || NEVER_SENT.test(own);
   const message = `Redis did not ${byServer ? 'decide' : 'answer'}: ${own}`;
   return new StoreError(codeOf(error, own, byServer), message, notRun ? 'not-run' : 'unknown', error);
 }

@@ -98,11 +98,13 @@ function whole(value: number): number {
 
 function readReply(reply: unknown, plan: Plan): Answer {
   if (!Array.isArray(reply) || reply.length !== plan.terms.length * ANSWER_WIDTH) throw replyError(reply);
-  return reply.map((number) => {
+  return Array.from(reply as unknown[], (number, i) => {
     // Only what is too big for clients to read exactly comes as text.
     const read = typeof number === 'string' && /^\d{16}$/.test(number) ? Number(number) : number;
-    if (!Number.isSafeInteger(read)) throw replyError(reply);
-    return read;
+    // Only a wait may be negative: -1 is never.
+    const least = i % ANSWER_WIDTH === 1 ? -1 : 0;
+    if (!Number.isSafeInteger(read) || (read as number) < least) throw replyError(reply);
+    return (read as number) + 0;
   });
 }
 
