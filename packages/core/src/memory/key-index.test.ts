@@ -1,9 +1,24 @@
 import { KeyIndex } from './key-index.js';
 
+/** More keys than are held in a map: an index that had so many holds its keys in cells from then on. */
+const MANY = 17_000;
+
+/** An empty index that has had `past` keys. */
+function indexAfter(past: number): KeyIndex {
+  const index = new KeyIndex();
+  for (let slot = 1; slot <= past; slot++) index.add(`past:${slot}`, slot);
+  for (let slot = 1; slot <= past; slot++) index.delete(slot);
+  return index;
+}
+
 /** An index beside a `Map` that must agree with it. */
 class Pair {
-  readonly index = new KeyIndex();
+  readonly index: KeyIndex;
   readonly map = new Map<string, number>();
+
+  constructor(past: number) {
+    this.index = indexAfter(past);
+  }
 
   add(key: string, slot: number): void {
     this.index.add(key, slot);
@@ -25,16 +40,21 @@ class Pair {
 const KINDS: readonly [name: string, key: (i: number) => string][] = [
   ['numbers at the end', (i) => `user:${i}`],
   ['numbers in front of a long common end', (i) => `${i}:in-the-same-organisation`],
-  ['one character only, by length', (i) => 'a'.repeat(i)],
+  ['how often each of two characters comes', (i) => 'a'.repeat(i % 45) + 'b'.repeat(i / 45)],
   ['characters beyond Latin-1', (i) => String.fromCharCode(0x8000 + (i >> 8), i & 0xff, 0x8000)],
   ['lone surrogates', (i) => String.fromCharCode(0xd800 + (i & 1023), 0xdc00 + (i >> 10), i & 0xff)],
 ];
 
-describe.each(KINDS)('An index of keys that differ in %s', (_, keyOf) => {
+const CASES = KINDS.flatMap(([name, key]) => [
+  { name, key, past: 0, held: 'in a map' },
+  { name, key, past: MANY, held: 'in cells' },
+]);
+
+describe.each(CASES)('An index $held of keys that differ in $name', ({ key: keyOf, past }) => {
   const keys = Array.from({ length: 2000 }, (_, i) => keyOf(i));
 
   it('finds each key and no other, at every size on the way up and down', () => {
-    const pair = new Pair();
+    const pair = new Pair(past);
     keys.forEach((key, i) => {
       pair.add(key, i + 1);
       if (i % 97 === 0) expect(pair.differences(keys)).toEqual([]);
@@ -49,7 +69,7 @@ describe.each(KINDS)('An index of keys that differ in %s', (_, keyOf) => {
   });
 
   it('finds each key where keys come and go in any order', () => {
-    const pair = new Pair();
+    const pair = new Pair(past);
     let random = 1;
     for (let step = 0; step < 30_000; step++) {
       random = (Math.imul(random, 1_664_525) + 1_013_904_223) >>> 0;
@@ -62,10 +82,16 @@ describe.each(KINDS)('An index of keys that differ in %s', (_, keyOf) => {
   });
 
   it('knows which key is in a slot', () => {
-    const index = new KeyIndex();
+    const index = indexAfter(past);
     keys.forEach((key, i) => {
       index.add(key, i + 1);
     });
     expect(keys.map((_, i) => index.keyOf(i + 1))).toEqual(keys);
   });
+});
+
+it('An index keeps every key when they become too many for a map', () => {
+  const pair = new Pair(0);
+  for (let i = 0; i < 2 * MANY; i++) pair.add(`key:${i}`, i + 1);
+  expect(pair.differences(['key:', `key:${2 * MANY}`])).toEqual([]);
 });
