@@ -5,7 +5,7 @@
  */
 
 import { setImmediate } from 'node:timers/promises';
-import type { Debt, Debts } from './debts.js';
+import { bookingOf, type Debt, type Debts, type Loan, type Outcome } from './debts.js';
 import { isStoreError } from './errors.js';
 import type { Answer, Charge, Gate, Plan, Table } from './types.js';
 
@@ -38,8 +38,9 @@ export class ChargingTable implements Table<true> {
 
   decide(id: string, cost: number, plan: Plan, charge: boolean, now: number | undefined): Promise<Answer> {
     // Not with the request that finds out whether the store is back: were that lost, so would be what the key owes.
-    const debt = this.#debts.size > 0 && this.#serves ? this.#debts.take(id, now) : undefined;
-    if (debt !== undefined) void this.#send(debt, now);
+    if (this.#debts.size > 0 && this.#serves) {
+      for (const debt of this.#debtsOf(id, now)) void this.#send(debt, now);
+    }
     return this.#table.decide(id, cost, plan, charge, now);
   }
 
@@ -66,6 +67,14 @@ export class ChargingTable implements Table<true> {
     this.#table.close();
   }
 
+  /** Takes units off a loan wherever it is by now, or adds negative ones to it. */
+  async correct(loan: Loan, units: number, now: number | undefined): Promise<void> {
+    await loan.debtor.sent;
+    const booked = bookingOf(loan, units);
+    if (booked === undefined) this.#debts.correct(loan, units, now);
+    else await this.#table.refund(loan.id, units, loan.plan, booked, now);
+  }
+
   /** The store has failed to decide. */
   failed(): void {
     this.#failing = true;
@@ -83,31 +92,36 @@ export class ChargingTable implements Table<true> {
   }
 
   async #send(debt: Debt, now: number | undefined): Promise<void> {
-    let gone = true;
+    let outcome: Outcome;
     try {
-      await this.#table.charge(debt.id, debt.units, debt.plan, now);
+      outcome = await this.#table.charge(debt.id, debt.units, debt.plan, now);
     } catch (error) {
-      gone = !isStoreError(error) || error.outcome !== 'not-run';
+      outcome = isStoreError(error) ? error.outcome : 'unknown';
     }
-    this.#debts.settle(debt.id, gone);
+    debt.conclude(outcome);
   }
 
-  /** Charges every key that owes now. */
+  /** Charges every key that owes now. What is left when the store is away again waits until it has answered again. */
   async #sweep(): Promise<void> {
     this.#sweeping = true;
     const ids = [...this.#debts.ids];
     try {
-      for (let i = 0; i < ids.length && !this.#closed; i += BATCH) {
-        if (!this.#serves) throw new Error('The store is away again.');
+      for (let i = 0; i < ids.length && this.#serves && !this.#closed; i += BATCH) {
         const now = this.#now();
-        const debts = ids.slice(i, i + BATCH).flatMap((id) => this.#debts.take(id, now) ?? []);
+        const debts = ids.slice(i, i + BATCH).flatMap((id) => [...this.#debtsOf(id, now)]);
         await Promise.all(debts.map((debt) => this.#send(debt, now)));
         await setImmediate();
       }
+      this.#failing ||= !this.#serves;
     } catch {
-      // What is left waits until the store has answered again.
+      // The clock is the caller's, and may throw.
       this.#failing = true;
     }
     this.#sweeping = false;
+  }
+
+  *#debtsOf(id: string, now: number | undefined): Generator<Debt> {
+    for (let debt = this.#debts.take(id, now); debt !== undefined; debt = this.#debts.take(id, now))
+      yield debt;
   }
 }

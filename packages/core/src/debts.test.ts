@@ -1,4 +1,4 @@
-import { Debts } from './debts.js';
+import { bookingOf, Debts } from './debts.js';
 import { planFor } from './ladder.js';
 import { parsePolicies } from './policy.js';
 
@@ -12,40 +12,53 @@ function open() {
 }
 
 describe('A debt', () => {
-  it('is what was added, and not taken a second time before it is settled', () => {
-    const { debts, unitsOf } = open();
+  it('is what was added, and not taken a second time unless nothing of it was run', () => {
+    const { debts } = open();
     debts.add('a', 2, plan, 0);
     debts.add('a', 3, plan, 0);
-    expect(unitsOf('a')).toEqual([5]);
-    expect(unitsOf('a')).toBeUndefined();
-    debts.settle('a', false);
-    expect(unitsOf('a')).toEqual([5]);
-    debts.settle('a', true);
-    expect(unitsOf('a')).toBeUndefined();
+    const debt = debts.take('a', 0);
+    expect(debt?.units).toEqual([5]);
+    expect(debts.take('a', 0)).toBeUndefined();
+    debt?.conclude('not-run');
+    const again = debts.take('a', 0);
+    expect(again?.units).toEqual([5]);
+    again?.conclude('unknown');
+    expect(debts.take('a', 0)).toBeUndefined();
     expect(debts.size).toBe(0);
   });
 
-  it('that arises while another is being charged is owed after it, whatever became of that', () => {
-    for (const [gone, owed] of [
-      [true, 3],
-      [false, 5],
+  it('that arises while another is being charged is owed beside it, whatever becomes of that', () => {
+    for (const [outcome, owed] of [
+      ['unknown', [3]],
+      ['not-run', [2, 3]],
     ] as const) {
       const { debts, unitsOf } = open();
       debts.add('a', 2, plan, 0);
-      expect(unitsOf('a')).toEqual([2]);
-      expect(debts.add('a', 3, plan, 0)).toBeUndefined();
+      const debt = debts.take('a', 0);
+      debts.add('a', 3, plan, 0);
+      debt?.conclude(outcome);
+      for (const units of owed) expect(unitsOf('a')).toEqual([units]);
       expect(unitsOf('a')).toBeUndefined();
-      debts.settle('a', gone);
-      expect(unitsOf('a')).toEqual([owed]);
     }
   });
 
-  it('is forgotten, also while it is being charged', () => {
+  it('is what every policy is owed, whatever limits the last request brought', () => {
+    const two = parsePolicies([
+      { name: 'a', algorithm: 'fixed-window', limit: 10, window: '1s' },
+      { name: 'b', algorithm: 'fixed-window', limit: 20, window: '1s' },
+    ]);
+    const debts = new Debts(two);
+    debts.add('k', 7, planFor(two, undefined), 0);
+    debts.add('k', 2, planFor(two, { a: Infinity, b: 9 }), 0);
+    const debt = debts.take('k', 0);
+    expect(debt?.units).toEqual([7, 9]);
+    expect(debt?.plan.terms.map((term) => term.numbers[0])).toEqual([10, 20]);
+  });
+
+  it('is forgotten', () => {
     const { debts, unitsOf } = open();
     debts.add('a', 2, plan, 0);
-    debts.take('a', 0);
     debts.forget('a');
-    debts.settle('a', false);
     expect(unitsOf('a')).toBeUndefined();
     debts.add('a', 1, plan, 0);
     expect(unitsOf('a')).toEqual([1]);
@@ -56,8 +69,9 @@ describe('A debt', () => {
     debts.add('a', 2, plan, 0);
     debts.add('b', 4, plan, 999);
     expect(unitsOf('a', 1000)).toBeUndefined();
-    expect(unitsOf('b', 999)).toEqual([4]);
     expect(debts.size).toBe(1);
+    expect(unitsOf('b', 999)).toEqual([4]);
+    expect(debts.size).toBe(0);
   });
 
   it('is never more than the limit', () => {
@@ -66,18 +80,41 @@ describe('A debt', () => {
     expect(unitsOf('a')).toEqual([10]);
   });
 
-  it('is given back what a request took, once, and nothing of what others took', () => {
+  it('is given back what a request took, and nothing of what others took', () => {
     const { debts, unitsOf } = open();
     const loan = debts.add('a', 4, plan, 0);
     debts.add('a', 3, plan, 0);
-    if (loan === undefined) throw new Error('No loan');
-    debts.refund('a', 4, loan, 0);
+    debts.correct(loan, 4, 0);
     expect(unitsOf('a')).toEqual([3]);
-    debts.refund('a', 3, loan, 0);
-    debts.settle('a', true);
     debts.add('a', 5, plan, 0);
-    debts.refund('a', 4, loan, 0);
+    debts.correct(loan, 4, 0);
     expect(unitsOf('a')).toEqual([5]);
+  });
+
+  it('grows by what a request took in the end, if the store cannot know that, and its window is not over', () => {
+    const { debts, unitsOf } = open();
+    const none = debts.add('a', 0, plan, 0);
+    expect(unitsOf('a')).toBeUndefined();
+    debts.correct(none, -4, 999);
+    expect(unitsOf('a', 999)).toEqual([4]);
+    const sent = debts.add('a', 2, plan, 999);
+    debts.take('a', 999)?.conclude('unknown');
+    debts.correct(sent, -3, 999);
+    expect(unitsOf('a', 999)).toEqual([3]);
+    debts.correct(sent, -3, 1000);
+    expect(unitsOf('a', 1000)).toBeUndefined();
+  });
+
+  it('is booked where the store has charged it, and is not given back there what the store may not have taken', () => {
+    const { debts } = open();
+    const loan = debts.add('a', 4, plan, 0);
+    expect(bookingOf(loan, 1)).toBeUndefined();
+    debts.take('a', 0)?.conclude([3, 0, 995, 5, 0]);
+    expect(bookingOf(loan, 1)).toEqual([{ at: 5, level: 7 }]);
+    const full = debts.add('a', 4, plan, 0);
+    debts.take('a', 0)?.conclude([0, 0, 995, 5, 0]);
+    expect(bookingOf(full, 1)).toBeUndefined();
+    expect(bookingOf(full, -1)).toEqual([{ at: 5, level: 10 }]);
   });
 });
 

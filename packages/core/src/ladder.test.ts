@@ -320,10 +320,45 @@ describe('What was used while the store was away', () => {
     store.failure = undefined;
     expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 2 });
     expect(store.charges).toEqual([['k', [1]]]);
-    // What has been charged is not given back any more, nor is more than was taken.
+    // What has been charged is given back where it was charged, and never more than was taken.
     await limiter.refund(decision);
     await limiter.refund(decision);
-    expect(await limiter.peek('k')).toMatchObject({ remaining: 2 });
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 3 });
+  });
+
+  it('is corrected in the store to what it really cost, once it was charged there', async () => {
+    const { store, limiter } = open({ policies: [{ ...three, limit: 10 }] });
+    store.failure = away();
+    const [less, more] = [await limiter.consume('k', { cost: 3 }), await limiter.consume('k', { cost: 2 })];
+    store.failure = undefined;
+    expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 5 });
+    await limiter.settle(less, 1);
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 7 });
+    await limiter.settle(more, 6);
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 3 });
+    expect(store.charges).toEqual([['k', [5]]]);
+  });
+
+  it('is corrected again after a correction that surely was not run', async () => {
+    const { store, limiter } = open({ policies: [{ ...three, limit: 10 }] });
+    store.failure = away();
+    const decision = await limiter.consume('k', { cost: 3 });
+    store.failure = undefined;
+    await limiter.peek('k');
+    store.failure = away();
+    await expect(limiter.settle(decision, 5)).rejects.toThrow();
+    store.failure = undefined;
+    await limiter.settle(decision, 5);
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 5 });
+  });
+
+  it('is charged by what it cost in the end, where nothing was known when it was admitted', async () => {
+    const { store, limiter } = open();
+    store.failure = away();
+    const decision = await limiter.consume('k', { cost: 0 });
+    await limiter.settle(decision, 2);
+    store.failure = undefined;
+    expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 1 });
   });
 
   it('is charged to each policy by itself, under the limits that the request brought', async () => {

@@ -36,10 +36,12 @@ export interface Fallback {
   answered(): void;
   /** Decides a request, checked already, that the store failed to. */
   decide(failure: StoreError, key: string, request: RequestOptions, charge: boolean): Decision;
-  /** Gives back what a decision of its own charged; returns false if it is none. */
-  refund(decision: Decision, units: number | undefined): boolean;
-  /** Corrects what a decision of its own charged; returns false if it is none. */
-  settle(decision: Decision, units: number): boolean;
+  /** Whether it made the decision. */
+  made(decision: Decision): boolean;
+  /** Gives back what a decision of its own charged. */
+  refund(decision: Decision, units: number | undefined): Promise<void>;
+  /** Corrects what a decision of its own charged. */
+  settle(decision: Decision, units: number): Promise<void>;
   /** Forgets the key. */
   reset(key: string): void;
   close(): void;
@@ -68,11 +70,11 @@ export class Ladder implements Limiter<true> {
   }
 
   async refund(decision: Decision, units?: number): Promise<void> {
-    if (!this.#fallback.refund(decision, units)) await this.#limiter.refund(decision, units);
+    await (this.#fallback.made(decision) ? this.#fallback : this.#limiter).refund(decision, units);
   }
 
   async settle(decision: Decision, units: number): Promise<void> {
-    if (!this.#fallback.settle(decision, units)) await this.#limiter.settle(decision, units);
+    await (this.#fallback.made(decision) ? this.#fallback : this.#limiter).settle(decision, units);
   }
 
   async reset(key: string): Promise<void> {
@@ -119,14 +121,16 @@ export class Blind implements Fallback, Maker {
     return readAnswer(this.#policies, cost, answer, this, key, plan, false);
   }
 
-  /** Nothing was charged, so there is nothing to give back. */
-  refund(decision: Decision, units: number | undefined): boolean {
-    if (receiptOf(decision)?.limiter !== this) return false;
-    if (units !== undefined) parseUnits(units, 'units');
-    return true;
+  made(decision: Decision): boolean {
+    return receiptOf(decision)?.limiter === this;
   }
 
-  settle(decision: Decision, units: number): boolean {
+  /** Nothing was charged, so there is nothing to give back. */
+  async refund(_decision: Decision, units: number | undefined): Promise<void> {
+    if (units !== undefined) parseUnits(units, 'units');
+  }
+
+  settle(decision: Decision, units: number): Promise<void> {
     return this.refund(decision, units);
   }
 

@@ -6,8 +6,8 @@
 
 import type { ChargingTable } from './charging-table.js';
 import type { Debts, Loan } from './debts.js';
-import { type Maker, receiptOf } from './decision.js';
-import type { StoreError } from './errors.js';
+import { type Maker, type Receipt, receiptOf } from './decision.js';
+import { isStoreError, type StoreError } from './errors.js';
 import { type Fallback, planFor } from './ladder.js';
 import type { Limiter, RequestOptions } from './limiter.js';
 import type { Decision, ParsedPolicy, Plan } from './types.js';
@@ -56,33 +56,39 @@ export class Local implements Fallback {
     if (!charge) return this.#limiter.peek(key, own);
     const decision = this.#limiter.consume(key, own);
     // What the store may have charged already must not be charged again.
-    if (decision.allowed && cost > 0 && failure.outcome === 'not-run') {
+    if (decision.allowed && failure.outcome === 'not-run') {
       const plan = limit === undefined ? this.#plan : planFor(this.#policies, limit);
-      const loan = this.#debts.add(key, cost, plan, this.#now());
-      if (loan !== undefined) this.#loans.set(decision, loan);
+      this.#loans.set(decision, this.#debts.add(key, cost, plan, this.#now()));
     }
     return decision;
   }
 
-  refund(decision: Decision, units: number | undefined): boolean {
+  made(decision: Decision): boolean {
+    return receiptOf(decision)?.limiter === this.#limiter;
+  }
+
+  refund(decision: Decision, units: number | undefined): Promise<void> {
     return this.#correct(decision, () => this.#limiter.refund(decision, units));
   }
 
-  settle(decision: Decision, units: number): boolean {
+  settle(decision: Decision, units: number): Promise<void> {
     return this.#correct(decision, () => this.#limiter.settle(decision, units));
   }
 
-  /** What is given back or added here is owed less or more to the store. */
-  #correct(decision: Decision, correct: () => void): boolean {
-    const receipt = receiptOf(decision);
-    if (receipt?.limiter !== this.#limiter) return false;
+  /** What is given back or added here is owed less or more to the store, or corrected there if it was charged since. */
+  async #correct(decision: Decision, correct: () => void): Promise<void> {
+    const before = receiptOf(decision) as Receipt;
     correct();
+    const back = before.left - (receiptOf(decision) as Receipt).left;
     const loan = this.#loans.get(decision);
-    const back = receipt.left - (receiptOf(decision)?.left ?? 0);
-    if (loan === undefined) return true;
-    if (back > 0) this.#debts.refund(receipt.key, back, loan, this.#now());
-    else if (back < 0) this.#debts.add(receipt.key, -back, loan.plan, this.#now());
-    return true;
+    if (loan === undefined || back === 0) return;
+    try {
+      await this.#table.correct(loan, back, this.#now());
+    } catch (error) {
+      // What has surely not been done may be tried again.
+      if (isStoreError(error) && error.outcome === 'not-run') before.take(-back);
+      throw error;
+    }
   }
 
   reset(key: string): void {
@@ -101,7 +107,7 @@ export function sharePolicies(policies: readonly ParsedPolicy[], share: number):
   return policies.map((policy) =>
     Object.freeze({
       ...policy,
-      // It decides the same, and there are rates that gcra does not hold.
+      // It admits the same, and there are rates that gcra does not hold.
       algorithm: policy.algorithm === 'gcra' ? 'token-bucket' : policy.algorithm,
       limit: shareOf(policy.limit, share),
       capacity: policy.capacity === undefined ? undefined : shareOf(policy.capacity, share),
