@@ -239,6 +239,23 @@ describe('A share of the limit', () => {
     expect(await limiter.consume('k')).toMatchObject({ limit: 5999, remaining: 5998 });
   });
 
+  it('denies for now, not for ever, what is more than it and fits into the whole', async () => {
+    const policies: Policy[] = [
+      { ...three, limit: 10 },
+      { ...three, name: 'second', limit: 100 },
+    ];
+    const { store, limiter } = open({ policies, localShare: 0.5 });
+    store.failure = away();
+    const decision = await limiter.consume('k', { cost: 6 });
+    expect(decision).toMatchObject({ allowed: false, degraded: true, limit: 5, retryAfterMs: 1000 });
+    expect(await limiter.peek('k', { cost: 6 })).toMatchObject({ allowed: false, retryAfterMs: 1000 });
+    expect(await limiter.consume('k', { cost: 11 })).toMatchObject({
+      allowed: false,
+      retryAfterMs: Infinity,
+    });
+    expect(await limiter.consume('k', { cost: 5 })).toMatchObject({ allowed: true });
+  });
+
   it.each([0, -1, 1.1, NaN, '0.5', null])('is above 0 and at most 1: not %p', (localShare) => {
     expect(() => open({ localShare } as never)).toThrow('`localShare` to be a number above 0 and at most 1');
   });

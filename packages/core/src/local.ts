@@ -6,11 +6,14 @@
 
 import type { ChargingTable } from './charging-table.js';
 import type { Debts, Loan } from './debts.js';
-import { type Maker, type Receipt, receiptOf } from './decision.js';
+import { instantOf, type Maker, type Receipt, readAnswer, receiptOf } from './decision.js';
 import { isStoreError, type StoreError } from './errors.js';
 import { type Fallback, planFor } from './ladder.js';
 import type { Limiter, RequestOptions } from './limiter.js';
 import type { Decision, ParsedPolicy, Plan } from './types.js';
+
+/** A store that is away is asked twice in this time whether it is back. */
+const BACK_MS = 1000;
 
 /** Decides in memory, with a share of every limit, and lets the store be charged when it is back. */
 export class Local implements Fallback {
@@ -53,14 +56,27 @@ export class Local implements Fallback {
     this.#table.failed();
     const { cost = 1, limit } = request;
     const own = limit === undefined ? { cost } : { cost, limit: shareLimit(limit, this.#share) };
-    if (!charge) return this.#limiter.peek(key, own);
-    const decision = this.#limiter.consume(key, own);
+    const plan = limit === undefined ? this.#plan : planFor(this.#policies, limit);
+    if (!charge) return this.#whole(this.#limiter.peek(key, own), key, cost, plan);
+    const decision = this.#whole(this.#limiter.consume(key, own), key, cost, plan);
     // What the store may have charged already must not be charged again.
     if (decision.allowed && failure.outcome === 'not-run') {
-      const plan = limit === undefined ? this.#plan : planFor(this.#policies, limit);
       this.#loans.set(decision, this.#debts.add(key, cost, plan, this.#now()));
     }
     return decision;
+  }
+
+  /** What is more than the share, but not more than the whole, may be admitted when the store is back: that is no "never". */
+  #whole(decision: Decision, key: string, cost: number, whole: Plan): Decision {
+    if (decision.retryAfterMs !== Infinity || whole.terms.some((term) => cost > term.numbers[0]))
+      return decision;
+    const { plan } = receiptOf(decision) as Receipt;
+    const at = instantOf(decision) as number;
+    const answer = plan.places.flatMap((place) => {
+      const { remaining, retryAfterMs, resetMs } = decision.policies[place];
+      return [remaining, retryAfterMs === Infinity ? BACK_MS : retryAfterMs, resetMs, at, 0];
+    });
+    return readAnswer(this.#limiter.policies, cost, answer, this.#limiter, key, plan, false);
   }
 
   made(decision: Decision): boolean {

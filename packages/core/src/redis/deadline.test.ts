@@ -109,11 +109,30 @@ describe('A deadline', () => {
 });
 
 describe('A deadline on the real clock', () => {
+  const busy = (ms: number) => {
+    const end = performance.now() + ms;
+    while (performance.now() < end);
+  };
+
+  it('does not count against a call that was only sent when the process was free again', async () => {
+    const { promise, resolve } = later<string>();
+    const answer = new Deadline(20, () => LATE).race(promise);
+    // As a client that writes in the next turn of the loop, and a server that takes a moment to answer.
+    setImmediate(() => setTimeout(() => resolve('answer'), 3));
+    busy(60);
+    expect(await answer).toBe('answer');
+  });
+
+  it('ends a call that is not answered soon after the process was free again', async () => {
+    const begunMs = performance.now();
+    const answer = watch(new Deadline(20, () => LATE).race(later().promise));
+    busy(60);
+    while (answer.state === 'pending') await new Promise((resolve) => setTimeout(resolve, 1));
+    expect(answer.value).toBe(LATE);
+    expect(performance.now() - begunMs).toBeLessThan(60 + 50);
+  });
+
   it('does not count against an answer that lay there while the process was busy', async () => {
-    const busy = (ms: number) => {
-      const end = performance.now() + ms;
-      while (performance.now() < end);
-    };
     const { promise, resolve } = later<string>();
     const answer = new Deadline(20, () => LATE).race(promise);
     // A timer that is due after the deadline's, but before what the poll phase brings.

@@ -4,6 +4,12 @@
  * @module
  */
 
+/** A timer that fires so much too late says that the process was busy. */
+const BUSY_MS = 10;
+
+/** What a process that was busy has then: some clients write what they are given only when it is free again. */
+const GRACE_MS = 15;
+
 /** One call that has not been answered yet, or was a moment ago. */
 interface Wait {
   readonly dueMs: number;
@@ -23,6 +29,8 @@ export class Deadline {
   /** Where the first of {@link #waits} is that counts. */
   #head = 0;
   #timer: NodeJS.Timeout | undefined;
+  /** When the timer is to fire. */
+  #firesMs = 0;
 
   /** @param late - makes the error of a call that is given up. */
   constructor(ms: number, late: () => Error) {
@@ -73,14 +81,17 @@ export class Deadline {
 
   #arm(ms: number): void {
     // Timers fire up to a millisecond early.
-    this.#timer = setTimeout(() => this.#fire(), Math.ceil(ms) + 1);
+    const wholeMs = Math.ceil(ms) + 1;
+    this.#firesMs = performance.now() + wholeMs;
+    this.#timer = setTimeout(() => this.#fire(), wholeMs);
   }
 
   /** What has arrived while the process was busy is read before the immediate: it was not late. */
   #fire(): void {
     this.#timer = undefined;
     const nowMs = performance.now();
-    setImmediate(() => this.#giveUp(nowMs));
+    if (nowMs - this.#firesMs < BUSY_MS) setImmediate(() => this.#giveUp(nowMs));
+    else setTimeout(() => this.#giveUp(nowMs), GRACE_MS);
     let next = this.#head;
     while (next < this.#waits.length && this.#waits[next].dueMs <= nowMs) next += 1;
     if (next < this.#waits.length) this.#arm(this.#waits[next].dueMs - nowMs);

@@ -127,9 +127,9 @@ function carriedBy(error: unknown): readonly unknown[] {
 function textOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);
   const { message, code } = error as { message?: unknown; code?: unknown };
-  const text = typeof message === 'string' ? message : '';
+  if (typeof message === 'string' && message !== '') return message;
   // The error of several attempts to connect has a code and no message.
-  return text === '' ? String(code ?? nameOf(error)) : text;
+  return typeof code === 'string' ? code : nameOf(error);
 }
 
 function nameOf(error: unknown): string {

@@ -103,7 +103,9 @@ function readReply(reply: unknown, plan: Plan): Answer {
     const read = typeof number === 'string' && /^\d{16}$/.test(number) ? Number(number) : number;
     // Only a wait may be negative: -1 is never.
     const least = i % ANSWER_WIDTH === 1 ? -1 : 0;
-    if (!Number.isSafeInteger(read) || (read as number) < least) throw replyError(reply);
+    const most = i % ANSWER_WIDTH === 0 ? plan.terms[i / ANSWER_WIDTH].numbers[0] : Infinity;
+    if (!Number.isSafeInteger(read) || (read as number) < least || (read as number) > most)
+      throw replyError(reply);
     return (read as number) + 0;
   });
 }
