@@ -7,7 +7,11 @@ const source = new URL('../packages/core/src/', import.meta.url);
 const target = new URL('redis/scripts.generated.ts', source);
 
 /** What outcome.ts and exact.ts call so. */
-const SHARED = { NEVER: -1, NOTHING: 0, IF_ADMITTED: 1, ALWAYS: 2, MOST: Number.MAX_SAFE_INTEGER };
+const SHARED = {
+  ...{ NEVER: -1, NOTHING: 0, IF_ADMITTED: 1, ALWAYS: 2, MOST: Number.MAX_SAFE_INTEGER },
+  // Where they stand in what `decide` returns: Lua counts from 1.
+  ...{ REMAINING: 1, RETRY: 2, RESET: 3, AT: 4, DELAY: 5 },
+};
 
 /**
  * A file as Redis reads it: without comments, blank lines and indentation, and with its constants (`local NAME = 1`)

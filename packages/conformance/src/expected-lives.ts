@@ -80,9 +80,9 @@ export class ExpectedLives {
         forget(id);
         return table.charge(id, ...rest);
       },
-      refund: (id, ...rest) => {
+      correct: (id, ...rest) => {
         forget(id);
-        return table.refund(id, ...rest);
+        return table.correct(id, ...rest);
       },
       reset: (id) => {
         forget(id);

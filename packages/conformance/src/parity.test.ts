@@ -21,7 +21,7 @@ function wrongStore(change: (table: Table<false>) => Partial<Table<false>>): Sto
       return {
         decide: (...args) => table.decide(...args),
         charge: (...args) => table.charge(...args),
-        refund: (...args) => table.refund(...args),
+        correct: (...args) => table.correct(...args),
         reset: (...args) => table.reset(...args),
         close: () => table.close(),
         ...change(table),
@@ -50,7 +50,7 @@ describe('A difference', () => {
   });
 
   it('is shrunk to the steps that show it', async () => {
-    const wrong = wrongStore(() => ({ refund: () => {} }));
+    const wrong = wrongStore(() => ({ correct: () => {} }));
     let seed = 1;
     while ((await differs(traceFrom(seed, LENGTH), wrong)) === undefined) seed += 1;
     const shows = async (trace: Trace) => (await differs(trace, wrong)) !== undefined;

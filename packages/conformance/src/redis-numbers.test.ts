@@ -99,7 +99,7 @@ describe.each(settings)('A number that is none, $title', ({ policy }) => {
       if (value !== undefined) await rejects(() => table.decide('k', 1, plan, true, wrong));
       await rejects(() => table.charge('k', [1, wrong], plan, 250));
       await rejects(() =>
-        table.refund(
+        table.correct(
           'k',
           1,
           plan,

@@ -48,14 +48,14 @@ export class ChargingTable implements Table<true> {
     return this.#table.charge(id, units, plan, now);
   }
 
-  refund(
+  correct(
     id: string,
     units: number,
     plan: Plan,
     charges: readonly Charge[],
     now: number | undefined,
   ): Promise<void> {
-    return this.#table.refund(id, units, plan, charges, now);
+    return this.#table.correct(id, units, plan, charges, now);
   }
 
   reset(id: string): Promise<void> {
@@ -68,11 +68,11 @@ export class ChargingTable implements Table<true> {
   }
 
   /** Takes units off a loan wherever it is by now, or adds negative ones to it. */
-  async correct(loan: Loan, units: number, now: number | undefined): Promise<void> {
+  async correctLoan(loan: Loan, units: number, now: number | undefined): Promise<void> {
     await loan.debtor.sent;
     const booked = bookingOf(loan, units);
     if (booked === undefined) this.#debts.correct(loan, units, now);
-    else await this.#table.refund(loan.id, units, loan.plan, booked, now);
+    else await this.#table.correct(loan.id, units, loan.plan, booked, now);
   }
 
   /** The store has failed to decide. */

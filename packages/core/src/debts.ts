@@ -88,7 +88,7 @@ export class Debts {
     const owed = debtor.sent === undefined && !debtor.gone;
     if (!owed && units > 0) return;
     const { row } = owed ? debtor : this.#debtorOf(id, plan);
-    this.#table.refund(row, units, plan, charges, now);
+    this.#table.correct(row, units, plan, charges, now);
   }
 
   /** Returns what the key owes now, if it does. It is not returned again, unless it is concluded that it was not run. */

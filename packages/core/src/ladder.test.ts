@@ -46,7 +46,7 @@ class FlakyStore implements Store<true> {
           this.charges.push([args[0], args[1]]);
           return Array.from(table.charge(...args));
         }),
-      refund: (...args) => ask(`refund ${args[0]}`, this.failure, () => table.refund(...args)),
+      correct: (...args) => ask(`correct ${args[0]}`, this.failure, () => table.correct(...args)),
       reset: (...args) => ask(`reset ${args[0]}`, this.failure, () => table.reset(...args)),
       close: () => table.close(),
     };

@@ -14,9 +14,9 @@ class Forgetful implements Store<true> {
     return {
       decide: async (...args) => Array.from(table.decide(...args)),
       charge: async (...args) => Array.from(table.charge(...args)),
-      refund: async (...args) => {
+      correct: async (...args) => {
         if (this.failure !== undefined) throw this.failure;
-        table.refund(...args);
+        table.correct(...args);
       },
       reset: async (...args) => table.reset(...args),
       close: () => table.close(),

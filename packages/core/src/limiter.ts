@@ -295,7 +295,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
     if (units === 0 || receipt.plan.terms.length === 0) return undefined as Eventually<A, void>;
     const { charges } = receipt;
     receipt.take(units);
-    const done = this.#table.refund(receipt.key, units, receipt.plan, charges, this.#now());
+    const done = this.#table.correct(receipt.key, units, receipt.plan, charges, this.#now());
     if (!this.#async) return done;
     // What has surely not been done may be tried again.
     const failed = (error: unknown) => {

@@ -99,7 +99,7 @@ export class Local implements Fallback {
     const loan = this.#loans.get(decision);
     if (loan === undefined || back === 0) return;
     try {
-      await this.#table.correct(loan, back, this.#now());
+      await this.#table.correctLoan(loan, back, this.#now());
     } catch (error) {
       // What has surely not been done may be tried again.
       if (isStoreError(error) && error.outcome === 'not-run') before.take(-back);

@@ -225,7 +225,7 @@ export interface Table<A extends boolean = boolean> {
    * Gives units back to what was charged, where that is still known; never creates a key then. Negative units are added
    * to what was charged, as debt where they are more than what is left.
    */
-  refund(
+  correct(
     id: string,
     units: number,
     plan: Plan,

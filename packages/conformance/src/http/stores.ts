@@ -51,7 +51,7 @@ export class SlowStore implements Store<true> {
         return Array.from(table.decide(...args));
       },
       charge: async (...args) => Array.from(table.charge(...args)),
-      refund: async (...args) => table.refund(...args),
+      correct: async (...args) => table.correct(...args),
       reset: async (...args) => table.reset(...args),
       close: () => table.close(),
     };
@@ -74,7 +74,7 @@ export class BrokenStore implements Store<true> {
     return {
       decide: (...args) => guarded<Answer>(() => Array.from(table.decide(...args))),
       charge: (...args) => guarded<Answer>(() => Array.from(table.charge(...args))),
-      refund: (...args) => guarded(() => table.refund(...args)),
+      correct: (...args) => guarded(() => table.correct(...args)),
       reset: (...args) => guarded(() => table.reset(...args)),
       close: () => table.close(),
     };

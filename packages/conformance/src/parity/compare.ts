@@ -94,7 +94,7 @@ class Tap<A extends boolean> implements Store<A> {
         return table.decide(...args);
       },
       charge: (...args) => table.charge(...args),
-      refund: (...args) => table.refund(...args),
+      correct: (...args) => table.correct(...args),
       reset: (...args) => table.reset(...args),
       close: () => table.close(),
     };

@@ -19,7 +19,7 @@ function open(suite: Suite, policies: readonly Policy[], at = 250) {
           plan = request[2];
           return decide.apply(inner, request);
         },
-        refund: (...request: Parameters<Table['refund']>) => inner.refund(...request),
+        correct: (...request: Parameters<Table['correct']>) => inner.correct(...request),
         reset: (id: string) => inner.reset(id),
         close: () => inner.close(),
       });

@@ -6,10 +6,10 @@ local bucketDecide, bucketRefund, _, kind, time = algorithm('token-bucket')
 local function decide(state, now, cost, capacity, rate, period, own)
   local outcome, writes, next, tokens, part = bucketDecide(state, now, cost, capacity, rate, period, own)
   if writes == IF_ADMITTED then
-    outcome[5] = time(tokens - cost, part, rate, period)
+    outcome[DELAY] = time(tokens - cost, part, rate, period)
   elseif cost == 0 then
     -- It takes no place, so the level goes on leaking as it was.
-    outcome[5] = outcome[3]
+    outcome[DELAY] = outcome[RESET]
   end
   return outcome, writes, next
 end

@@ -67,7 +67,13 @@ export class MemoryTable implements Table<false> {
     return this.#ledger.answer(plan);
   }
 
-  refund(id: string, units: number, plan: Plan, charges: readonly Charge[], given: number | undefined): void {
+  correct(
+    id: string,
+    units: number,
+    plan: Plan,
+    charges: readonly Charge[],
+    given: number | undefined,
+  ): void {
     const now = given ?? Date.now();
     const key = shorten(id);
     const slot = this.#index.get(key);

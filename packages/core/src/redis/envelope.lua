@@ -21,85 +21,109 @@ if ARGV[1] == 'reset' then return redis.call('DEL', unpack(KEYS)) end
 local numbers = { cmsgpack.unpack(ARGV[2]) }
 if math.max(unpack(numbers)) > MOST then error('sluice: expected whole numbers up to 2^53 - 1') end
 
--- Judges the keys from i on, given whether those before admit; returns whether all do, and the reply for these keys.
--- The numbers from `position` on are those of key i.
-local function judge(i, position, admitted, now)
-  local key = KEYS[i]
-  if not key then return admitted end
-  local cost, from, to = numbers[1], position + 1, position + numbers[position]
-  local decide, refund, open, kind = algorithm(ARGV[2 + i])
+-- The log is read and written in parts, every other state as a whole. Returns the state, and whether there is one.
+local function read(key, open, kind)
+  if open then return open(key) end
+  local state = redis.call('GET', key)
+  -- What another algorithm left says nothing to this one.
+  if state and string.byte(state) ~= kind then state = false end
+  return state, state
+end
 
-  -- Only the log is read and written in parts.
-  local state, found
-  if open then
-    state, found = open(key)
-  else
-    state = redis.call('GET', key)
-    -- What another algorithm left says nothing to this one.
-    if state and string.byte(state) ~= kind then state = false end
-    found = state
-  end
-
-  local outcome, writes, next, rest
-  if ARGV[1] == 'refund' then
-    if not found then return judge(i + 1, to + 1, admitted, now) end
-    next = refund(state, now, cost, unpack(numbers, from, to))
-    if open then next = open(key) end
-    outcome = decide(next, now, 0, unpack(numbers, from + 2, to))
-    writes = outcome[3] > 0 and not open and ALWAYS or NOTHING
-    if outcome[3] == 0 then redis.call('DEL', key) end
-    judge(i + 1, to + 1, admitted, now)
-  elseif ARGV[1] == 'settle' then
-    -- More was used than was charged: it is added to what was, beyond the limit too.
-    outcome, writes, next = decide(state, now, 0, unpack(numbers, from + 2, to))
-    local settled = refund(open and state or next, now, -cost, unpack(numbers, from, to))
-    if not open then
-      next, outcome = settled, decide(settled, now, 0, unpack(numbers, from + 2, to))
-      if outcome[3] > 0 then writes = ALWAYS end
-    elseif settled then
-      outcome = decide(open(key), now, 0, unpack(numbers, from + 2, to))
-    elseif numbers[from] > outcome[4] - numbers[to] then
-      -- Nothing was charged at first, so there is no entry of it.
-      writes, outcome[3] = ALWAYS, numbers[to]
-    end
-    judge(i + 1, to + 1, admitted, now)
-  elseif ARGV[1] == 'charge' then
-    cost = math.min(numbers[from], decide(state, now, 0, unpack(numbers, from + 1, to))[1])
-    outcome, writes, next = decide(state, now, cost, unpack(numbers, from + 1, to))
-    outcome[5] = 0
-    admitted, rest = judge(i + 1, to + 1, admitted, now)
-  else
-    outcome, writes, next = decide(state, now, cost, unpack(numbers, from, to))
-    admitted, rest = judge(i + 1, to + 1, admitted and outcome[2] == 0, now)
-    if writes == ALWAYS and not admitted and outcome[2] == 0 then
-      -- Another policy denies, but here the request counts, and the wait is worked out after that.
-      local once = { unpack(numbers, from, to) }
-      -- Its last number is countDenied.
-      once[#once] = 0
-      outcome[5] = decide(next, now, cost, unpack(once))[2]
-    elseif not admitted then
-      outcome[5] = 0
-    end
-    if ARGV[1] == 'peek' or writes == IF_ADMITTED and not admitted then
-      -- What the request is told of its own chances, and the rest as it stands without it.
-      local retry, delay = outcome[2], outcome[5]
-      outcome = decide(state, now, 0, unpack(numbers, from, to))
-      outcome[2], outcome[5] = retry, delay
-      writes = NOTHING
-    end
-  end
-
-  -- How long the state lives. Only garbage collection: what is stale counts as absent.
-  local ttl = outcome[3] + SLACK
+-- Stores what is to be written of a key. How long it lives is only garbage collection: what is stale counts as absent.
+local function write(key, open, state, found, writes, next, outcome, cost)
+  local ttl = outcome[RESET] + SLACK
   if numbers[2] > 0 and ttl < LEAST_TTL_UNDER_OTHER_CLOCKS then ttl = LEAST_TTL_UNDER_OTHER_CLOCKS end
   if writes ~= NOTHING and open then
-    state.add(next, outcome[4], cost, string.format('%d', ttl))
+    state.add(next, outcome[AT], cost, string.format('%d', ttl))
   elseif writes ~= NOTHING then
     redis.call('SET', key, next, 'PX', string.format('%d', ttl))
   elseif found and (ARGV[1] == 'refund' or ARGV[1] == 'settle' or ARGV[1] == 'consume' and redis.call('PTTL', key) == -1) then
     -- A refund may take the last entry of a log; and a key that has lost its TTL would live for ever.
     redis.call('PEXPIRE', key, string.format('%d', ttl))
   end
+end
+
+local now = numbers[2] - 1
+if now < 0 then
+  local time = redis.call('TIME')
+  local microseconds = time[2] + 0
+  now = time[1] * 1000 + (microseconds - microseconds % 1000) / 1000
+end
+
+-- Making a function costs; most calls are no refunds.
+if ARGV[1] == 'refund' or ARGV[1] == 'settle' then
+  -- Takes what a refund gives back from the keys from i on, or adds what a settlement was not charged yet.
+  local function correct(i, position)
+    local key = KEYS[i]
+    if not key then return end
+    local units, from, to = numbers[1], position + 1, position + numbers[position]
+    local decide, refund, open, kind = algorithm(ARGV[2 + i])
+    local state, found = read(key, open, kind)
+
+    local outcome, writes, next
+    if ARGV[1] == 'refund' and found then
+      next = refund(state, now, units, unpack(numbers, from, to))
+      if open then next = open(key) end
+      outcome = decide(next, now, 0, unpack(numbers, from + 2, to))
+      writes = outcome[RESET] > 0 and not open and ALWAYS or NOTHING
+      if outcome[RESET] == 0 then redis.call('DEL', key) end
+    elseif ARGV[1] == 'settle' then
+      -- Beyond the limit too.
+      outcome, writes, next = decide(state, now, 0, unpack(numbers, from + 2, to))
+      local settled = refund(open and state or next, now, -units, unpack(numbers, from, to))
+      if not open then
+        next, outcome = settled, decide(settled, now, 0, unpack(numbers, from + 2, to))
+        if outcome[RESET] > 0 then writes = ALWAYS end
+      elseif settled then
+        outcome = decide(open(key), now, 0, unpack(numbers, from + 2, to))
+      elseif numbers[from] > outcome[AT] - numbers[to] then
+        -- Nothing was charged at first, so there is no entry of it.
+        writes, outcome[RESET] = ALWAYS, numbers[to]
+      end
+    end
+    if outcome then write(key, open, state, found, writes, next, outcome, units) end
+    correct(i + 1, to + 1)
+  end
+
+  return correct(1, 3)
+end
+
+-- Judges the keys from i on, given whether those before admit; returns whether all do, and the reply for these keys.
+local function judge(i, position, admitted)
+  local key = KEYS[i]
+  if not key then return admitted end
+  local cost, from, to = numbers[1], position + 1, position + numbers[position]
+  local decide, _, open, kind = algorithm(ARGV[2 + i])
+  local state, found = read(key, open, kind)
+
+  local outcome, writes, next, rest
+  if ARGV[1] == 'charge' then
+    cost = math.min(numbers[from], decide(state, now, 0, unpack(numbers, from + 1, to))[REMAINING])
+    outcome, writes, next = decide(state, now, cost, unpack(numbers, from + 1, to))
+    outcome[DELAY] = 0
+    admitted, rest = judge(i + 1, to + 1, admitted)
+  else
+    outcome, writes, next = decide(state, now, cost, unpack(numbers, from, to))
+    admitted, rest = judge(i + 1, to + 1, admitted and outcome[RETRY] == 0)
+    if writes == ALWAYS and not admitted and outcome[RETRY] == 0 then
+      -- Another policy denies, but here the request counts, and the wait is worked out after that.
+      local once = { unpack(numbers, from, to) }
+      -- Its last number is countDenied.
+      once[#once] = 0
+      outcome[DELAY] = decide(next, now, cost, unpack(once))[RETRY]
+    elseif not admitted then
+      outcome[DELAY] = 0
+    end
+    if ARGV[1] == 'peek' or writes == IF_ADMITTED and not admitted then
+      -- What the request is told of its own chances, and the rest as it stands without it.
+      local retry, delay = outcome[RETRY], outcome[DELAY]
+      outcome = decide(state, now, 0, unpack(numbers, from, to))
+      outcome[RETRY], outcome[DELAY] = retry, delay
+      writes = NOTHING
+    end
+  end
+  write(key, open, state, found, writes, next, outcome, cost)
 
   for j = 1, 5 do
     -- Clients add digits up in ways that are not exact near 2^53.
@@ -111,11 +135,5 @@ local function judge(i, position, admitted, now)
   return admitted, outcome
 end
 
-local now = numbers[2] - 1
-if now < 0 then
-  local time = redis.call('TIME')
-  local microseconds = time[2] + 0
-  now = time[1] * 1000 + (microseconds - microseconds % 1000) / 1000
-end
-local _, reply = judge(1, 3, true, now)
+local _, reply = judge(1, 3, true)
 return reply

@@ -67,20 +67,27 @@ local function open(key)
     return sum
   end
 
-  -- The entries from i on and one more, with instants and sums that count anew.
-  local function renewed(i, merge, at, cost)
+  -- The header and the entries from i to j with instants and sums that count anew, as kind `new`. To the sums from
+  -- entry `raised` on, `more` is added.
+  local function renewed(i, j, new, origin, raised, more)
     local start = log.sum(i - 1)
-    local origin, total = at, 0
-    if i <= log.count then origin, total = log.instant(i), log.sum(log.count) - start end
-    local new = kindFor(at - origin, total + cost)
     local parts = { struct.pack(HEADER_FORMAT, new, origin, 0, 0) }
-    local kept = bytes(i, merge and log.count - 1 or log.count)
+    local kept = bytes(i, j)
     for place = 1, #kept, size do
       local instant, sum = struct.unpack(format, kept, place)
+      if i + (place - 1) / size >= raised then sum = sum + more end
       parts[#parts + 1] = struct.pack(FORMATS[new], base + instant - origin, sum - start)
     end
-    parts[#parts + 1] = struct.pack(FORMATS[new], at - origin, total + cost)
     return table.concat(parts)
+  end
+
+  -- The entries from i on and one more, which may be one with the last.
+  local function renewedWith(i, merge, at, cost)
+    local origin, total = at, 0
+    if i <= log.count then origin, total = log.instant(i), log.sum(log.count) - log.sum(i - 1) end
+    local new = kindFor(at - origin, total + cost)
+    local kept = renewed(i, merge and log.count - 1 or log.count, new, origin, log.count + 1, 0)
+    return kept .. struct.pack(FORMATS[new], at - origin, total + cost)
   end
 
   -- Forgets the first `drop` entries and adds `cost` at `at`, which is not before the last entry.
@@ -89,7 +96,7 @@ local function open(key)
     local merge = i <= last and log.instant(last) == at
     local sum = log.sum(last) + cost
     if i > last or kindFor(at - base, sum) > kind or sum > MOST then
-      redis.call('SET', key, renewed(i, merge, at, cost), 'PX', ttl)
+      redis.call('SET', key, renewedWith(i, merge, at, cost), 'PX', ttl)
       return
     end
     if merge then last = last - 1 end
@@ -109,17 +116,10 @@ local function open(key)
   -- Adds units to entry i, and writes the log anew.
   if ARGV[1] == 'settle' then
     function log.raise(i, units)
-      local origin, start, total = log.instant(1), log.sum(0), log.sum(log.count)
-      local more = math.min(units, MOST - (total - start))
-      local new = kindFor(log.instant(log.count) - origin, total - start + more)
-      local parts = { struct.pack(HEADER_FORMAT, new, origin, 0, 0) }
-      local kept = bytes(1, log.count)
-      for place = 1, #kept, size do
-        local instant, sum = struct.unpack(format, kept, place)
-        local raised = (place - 1) / size + 1 >= i and more or 0
-        parts[#parts + 1] = struct.pack(FORMATS[new], base + instant - origin, sum - start + raised)
-      end
-      redis.call('SET', key, table.concat(parts), 'KEEPTTL')
+      local origin, total = log.instant(1), log.sum(log.count) - log.sum(0)
+      local more = math.min(units, MOST - total)
+      local new = kindFor(log.instant(log.count) - origin, total + more)
+      redis.call('SET', key, renewed(1, log.count, new, origin, i, more), 'KEEPTTL')
     end
   end
 

@@ -46,7 +46,7 @@ export class RedisTable implements Table<true> {
     );
   }
 
-  refund(
+  correct(
     id: string,
     units: number,
     plan: Plan,
