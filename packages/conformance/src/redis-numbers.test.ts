@@ -110,6 +110,11 @@ describe.each(settings)('A number that is none, $title', ({ policy }) => {
           250,
         ),
       );
+      // Negative units are those of a settlement.
+      if (typeof value === 'number' && !Number.isSafeInteger(Math.abs(value))) {
+        const charges = plan.terms.map(() => ({ at: 250, level: 1 }));
+        await rejects(() => table.correct('k', value, plan, charges, 250));
+      }
       for (const [term, { numbers }] of plan.terms.entries()) {
         for (const place of numbers.keys()) {
           await rejects(() => table.decide('k', 1, withNumber(plan, term, place, value), true, 250));
