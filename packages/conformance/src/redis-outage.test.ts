@@ -199,6 +199,31 @@ describe('A Redis that is killed and comes back', () => {
     expect(events).toEqual(['open', 'closed']);
   });
 
+  it('is told what requests really cost, whether that is known before or after it is back', async () => {
+    const first = await server();
+    const client = connect(first.port);
+    await next(client, 'ready');
+    const { limiter, recovered } = open(client);
+    const gone = next(client, 'close');
+    await first.stop();
+    await gone;
+    const decisions = [];
+    for (const cost of [10, 20, 0]) decisions.push(await limiter.consume('k', { cost }));
+    const [early, late, unknown] = decisions;
+    await limiter.settle(early, 15);
+
+    await server(first.port);
+    await recovered();
+    expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 65 });
+    await limiter.settle(late, 5);
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 80 });
+    await limiter.settle(unknown, 30);
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 50 });
+    await limiter.refund(early);
+    await limiter.refund(early);
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 65 });
+  });
+
   it('is refused for, or admitted for, if told so, and charged for nothing', async () => {
     for (const onStoreError of ['deny', 'allow'] as const) {
       const first = await server();
