@@ -11,6 +11,7 @@ const budgets = {
   heap: { warmup: 0, rounds: 1 },
   redis: { warmup: 1, rounds: 7 },
   resilience: { warmup: 2, rounds: 11 },
+  http: { warmup: 3, rounds: 11 },
 };
 
 const words = process.argv.slice(2);
@@ -28,6 +29,7 @@ const suites = {
   heap: (await import('./suites/heap.mjs')).heap,
   redis: (await import('./suites/redis.mjs')).redis,
   resilience: (await import('./suites/resilience.mjs')).resilience,
+  http: (await import('./suites/http.mjs')).http,
 };
 const unknown = wanted.filter((name) => !Object.hasOwn(suites, name));
 if (unknown.length > 0) {

@@ -1,4 +1,4 @@
-// What must be there before anything is measured: the tools, the built core, a Redis server, the peers.
+// What must be there before anything is measured: the tools, the built packages, a Redis server, the peers.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -8,18 +8,22 @@ import { root, run } from '../../scripts/run.mjs';
 import { setup } from '../../scripts/setup.mjs';
 
 const bench = join(root, 'bench');
-const core = join(root, 'packages', 'core');
 
 /** Returns an exit code. */
 export async function prepare() {
-  return (await setup()) || (await buildCore()) || (await ensureRedis()) || (await installPeers());
+  return (await setup()) || (await build()) || (await ensureRedis()) || (await installPeers());
 }
 
 /** What is measured is what would be published, so it is built whenever the source is newer. */
-function buildCore() {
-  const built = join(core, 'dist', 'index.mjs');
-  if (existsSync(built) && statSync(built).mtimeMs > newest(join(core, 'src'))) return 0;
-  return run('tsdown', ['--filter', 'packages/core']);
+async function build() {
+  for (const name of ['core', 'express', 'fastify', 'koa']) {
+    const folder = join(root, 'packages', name);
+    const built = join(folder, 'dist', 'index.mjs');
+    if (existsSync(built) && statSync(built).mtimeMs > newest(join(folder, 'src'))) continue;
+    const code = await run('tsdown', ['--filter', `packages/${name}`]);
+    if (code) return code;
+  }
+  return 0;
 }
 
 function newest(folder) {

@@ -1,0 +1,81 @@
+// A server of one framework on a free port of the loopback interface: bare, or with a limit that all requests fit in.
+// All limits are in memory, with the headers that each sends by itself, by the address of the client.
+
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import fastifyLimit from '@fastify/rate-limit';
+import express from 'express';
+import { rateLimit as expressLimit } from 'express-rate-limit';
+import Fastify from 'fastify';
+import Koa from 'koa';
+import koaLimit from 'koa-ratelimit';
+import { rateLimit as sluiceExpress } from '../../packages/express/dist/index.mjs';
+import { rateLimit as sluiceFastify } from '../../packages/fastify/dist/index.mjs';
+import { rateLimit as sluiceKoa } from '../../packages/koa/dist/index.mjs';
+
+const LIMIT = 1_000_000_000;
+const WINDOW_MS = 60_000;
+const sluice = { limit: LIMIT, window: WINDOW_MS };
+
+function expressWith(...middleware) {
+  const app = express();
+  for (const each of middleware) app.use(each);
+  app.get('/', (_, response) => void response.type('text').send('ok'));
+  return app;
+}
+
+function koaWith(...middleware) {
+  const app = new Koa();
+  for (const each of middleware) app.use(each);
+  app.use((context) => {
+    context.body = 'ok';
+  });
+  return app.callback();
+}
+
+async function fastifyWith(plugin, options) {
+  const app = Fastify();
+  if (plugin !== undefined) await app.register(plugin, options);
+  app.get('/', (_, reply) => reply.type('text/plain').send('ok'));
+  await app.ready();
+  return app.routing;
+}
+
+const contenders = {
+  Express: () => expressWith(),
+  'Express, sluice': () => expressWith(sluiceExpress(sluice)),
+  'Express, express-rate-limit': () => expressWith(expressLimit({ limit: LIMIT, windowMs: WINDOW_MS })),
+  Fastify: () => fastifyWith(),
+  'Fastify, sluice': () => fastifyWith(sluiceFastify, sluice),
+  'Fastify, @fastify/rate-limit': () => fastifyWith(fastifyLimit, { max: LIMIT, timeWindow: WINDOW_MS }),
+  Koa: () => koaWith(),
+  'Koa, sluice': () => koaWith(sluiceKoa(sluice)),
+  'Koa, koa-ratelimit': () =>
+    koaWith(
+      koaLimit({ driver: 'memory', db: new Map(), max: LIMIT, duration: WINDOW_MS, id: ({ ip }) => ip }),
+    ),
+};
+
+export async function open(name) {
+  const handle = await contenders[name]();
+  let left = 0;
+  let done;
+  const server = createServer((request, response) => {
+    handle(request, response);
+    left -= 1;
+    if (left === 0) response.once('close', done);
+  });
+  server.keepAliveTimeout = 0;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: () => server.address().port,
+    /** Waits until so many requests have been answered. */
+    async serve(count) {
+      left = count;
+      await new Promise((resolve) => {
+        done = resolve;
+      });
+    },
+  };
+}
