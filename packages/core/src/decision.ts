@@ -96,7 +96,8 @@ class SluiceDecision implements Decision {
 
   static instantOf(decision: unknown): number | undefined {
     if (typeof decision !== 'object' || decision === null || !(#instants in decision)) return undefined;
-    return [decision.#instants].flat()[0];
+    const instants = decision.#instants;
+    return typeof instants === 'number' ? instants : instants[0];
   }
 }
 

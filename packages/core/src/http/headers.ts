@@ -75,17 +75,25 @@ export function formatHeaders(
   resetFormat: ResetFormat = 'epoch',
 ): Header[] {
   if (items.length === 0 || binding === undefined) return [];
-  const headers = formats.flatMap((format) => {
-    if (format === 'legacy') return legacy(binding, now, resetFormat);
-    if (format === 'draft-8') return draft8(items);
-    const least = items.reduce(
-      (a, b) => (b.remaining < a.remaining || (b.remaining === a.remaining && b === binding) ? b : a),
-      items[0],
-    );
-    return format === 'draft-6' ? draft6(items, least) : draft7(items, least);
-  });
+  if (formats.length === 1) return headersIn(formats[0], items, binding, now, resetFormat);
   // Drafts 6 and 7 have a field in common, and say the same in it.
-  return formats.length === 1 ? headers : [...new Map(headers)];
+  return [...new Map(formats.flatMap((format) => headersIn(format, items, binding, now, resetFormat)))];
+}
+
+function headersIn(
+  format: HeaderFormat,
+  items: readonly HeaderItem[],
+  binding: HeaderItem,
+  now: number,
+  resetFormat: ResetFormat,
+): Header[] {
+  if (format === 'legacy') return legacy(binding, now, resetFormat);
+  if (format === 'draft-8') return draft8(items);
+  const least = items.reduce(
+    (a, b) => (b.remaining < a.remaining || (b.remaining === a.remaining && b === binding) ? b : a),
+    items[0],
+  );
+  return format === 'draft-6' ? draft6(items, least) : draft7(items, least);
 }
 
 /**
