@@ -1,8 +1,10 @@
 import type { KnipConfig } from 'knip';
 
-/** An example of the documentation is a user of what it imports. */
+/** An example of the documentation is a user of what it imports. What is in `js` is the code of others: see docs/moving. */
 const importsOf = (page: string): string =>
-  [...page.matchAll(/^import [^;]* from '[^']+';$/gm)].map(([line]) => line).join('\n');
+  [...page.matchAll(/^```ts\n(.*?)^```$/gms)]
+    .flatMap(([, example]) => example.match(/^import [^;]* from '[^']+';$/gm) ?? [])
+    .join('\n');
 
 const config: KnipConfig = {
   compilers: { md: importsOf },

@@ -1,4 +1,4 @@
-// Whatever talks to Redis, tested on every server that Sluice supports. Says which of them could not be had.
+// What a server's version could change, tested on every server that Sluice supports. Says which of them could not be had.
 // `--long` gives the random tests a larger budget; other arguments go to Jest.
 
 import { ifMain, run } from './run.mjs';

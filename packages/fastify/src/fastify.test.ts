@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
+import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import cors from '@fastify/cors';
 import { adapterSuite, optionsFor, type Start } from '@sluice/conformance';
@@ -212,6 +212,26 @@ describe('the plugin', () => {
         if ('throw' in general) expect(JSON.parse(body)).toMatchObject({ title: 'Quota Exceeded' });
         else expect(['handler', 'body']).toContain(body);
       }
+    });
+
+    it('limits routes that are given one limiter together', async () => {
+      const app = create();
+      const limiter = createLimiter({ name: 'codes', policies: [{ limit: 3, window: '1h' }] });
+      await app.register(rateLimit, two);
+      for (const path of ['/send', '/resend']) app.get(path, { config: { rateLimit: { limiter } } }, hello);
+      expect(await statuses(app, 2, '/send')).toEqual([200, 200]);
+      expect(await statuses(app, 2, '/resend')).toEqual([200, 429]);
+      expect(await statuses(app, 1, '/send')).toEqual([429]);
+    });
+
+    it('limits the routes that name a limit where that of all is Infinity', async () => {
+      const app = create();
+      await app.register(rateLimit, { limit: Infinity, window: '1h' });
+      app.get('/free', hello);
+      app.get('/dear', { config: { rateLimit: { limit: 1 } } }, hello);
+      expect(await statuses(app, 2, '/dear')).toEqual([200, 429]);
+      expect(await statuses(app, 3, '/free')).toEqual([200, 200, 200]);
+      expect((await ask(app, '/free')).headers['x-ratelimit-limit']).toBeUndefined();
     });
 
     it('leaves a route alone that says false', async () => {
@@ -636,6 +656,19 @@ describe('the plugin', () => {
       const reply = await ask(app, '/');
       expect([reply.status, reply.body]).toEqual([203, 'begun']);
       expect([handled, errors]).toEqual([0, []]);
+    });
+
+    it('has the headers of a reply that is hijacked where its route hands them on', async () => {
+      const app = create();
+      await app.register(rateLimit, two);
+      app.get('/', (_request, reply) => {
+        reply.hijack();
+        reply.raw.writeHead(203, reply.getHeaders() as OutgoingHttpHeaders).end('raw');
+      });
+      const replies = [await ask(app, '/'), await ask(app, '/')];
+      expect(replies.map(({ status, body }) => [status, body])).toEqual(Array(2).fill([203, 'raw']));
+      expect(replies.map(({ headers }) => headers['x-ratelimit-remaining'])).toEqual(['1', '0']);
+      expect((await ask(app, '/')).status).toBe(429);
     });
 
     it('runs the hooks of the application on a denied request', async () => {

@@ -187,6 +187,7 @@ export function accidents(start: Start): void {
       expect(reply.status).toBe(200);
       expect(limitHeaders(reply)).toEqual({});
     }
+    expect([app.handled(), app.errors]).toEqual([5, []]);
     store.down = false;
     expect(await statuses(app, 3)).toEqual([200, 200, 429]);
   });
