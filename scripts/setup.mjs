@@ -37,7 +37,6 @@ function workspaces() {
     .map((name) => join(root, name))
     .filter((folder) => existsSync(folder))
     .flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
-    .concat(join(root, 'bench'))
     .filter((folder) => existsSync(join(folder, 'package.json')))
     .filter((folder) => {
       const { dependencies, devDependencies } = JSON.parse(

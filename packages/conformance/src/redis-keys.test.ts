@@ -20,7 +20,13 @@ interface Bench {
 function open(policies: readonly Policy[]): Bench {
   names += 1;
   const name = `t${names}`;
-  const limiter = createLimiter({ name, policies, store: backend.makeStore(), clock: manualClock(5000) });
+  const limiter = createLimiter({
+    onStoreError: 'throw',
+    name,
+    policies,
+    store: backend.makeStore(),
+    clock: manualClock(5000),
+  });
   return { limiter, keyOf: (id) => `keys:{${id}}:${name}` };
 }
 
@@ -35,9 +41,9 @@ describe('The keys in Redis', () => {
       { limit: 2, window: 60_000 },
       { name: 'daily', limit: 9, window: 86_400_000 },
     ];
-    const lone = createLimiter({ name: 'lone', policies: [minute], store });
-    const named = createLimiter({ name: 'named', policies: [day], store });
-    const pair = createLimiter({ name: 'pair', policies: [minute, day], store });
+    const lone = createLimiter({ onStoreError: 'throw', name: 'lone', policies: [minute], store });
+    const named = createLimiter({ onStoreError: 'throw', name: 'named', policies: [day], store });
+    const pair = createLimiter({ onStoreError: 'throw', name: 'pair', policies: [minute, day], store });
     for (const limiter of [lone, named, pair]) await limiter.consume('user:42');
     expect(await keysOf('named')).toEqual([
       'named:{user:42}:lone',
@@ -49,7 +55,12 @@ describe('The keys in Redis', () => {
 
   it('begin with rl where no prefix is given', async () => {
     const store = new RedisStore({ client, timeout: '20s' });
-    await createLimiter({ name: 'keys-test', policies: [{ limit: 1, window: 1000 }], store }).consume('a');
+    await createLimiter({
+      onStoreError: 'throw',
+      name: 'keys-test',
+      policies: [{ limit: 1, window: 1000 }],
+      store,
+    }).consume('a');
     expect(await client.exists('rl:{a}:keys-test')).toBe(1);
   });
 
@@ -88,7 +99,12 @@ describe('The keys in Redis', () => {
 
   it('hold a digest of 22 characters where the name of the client could do harm', async () => {
     const store = new RedisStore({ client, prefix: 'hashed', timeout: '20s' });
-    const limiter = createLimiter({ name: 'api', policies: [{ limit: 9, window: 60_000 }], store });
+    const limiter = createLimiter({
+      onStoreError: 'throw',
+      name: 'api',
+      policies: [{ limit: 9, window: 60_000 }],
+      store,
+    });
     const harmful = [
       '',
       '}x',
@@ -109,7 +125,12 @@ describe('The keys in Redis', () => {
 
   it('hold the name of the client as it is where it does no harm', async () => {
     const store = new RedisStore({ client, prefix: 'plain', timeout: '20s' });
-    const limiter = createLimiter({ name: 'api', policies: [{ limit: 9, window: 60_000 }], store });
+    const limiter = createLimiter({
+      onStoreError: 'throw',
+      name: 'api',
+      policies: [{ limit: 9, window: 60_000 }],
+      store,
+    });
     const harmless = ['ip:203.0.113.7', 'é', '🐙', '__proto__', 'a b', 'x'.repeat(128)];
     for (const id of harmless) await limiter.consume(id);
     expect(await keysOf('plain')).toEqual(harmless.map((id) => `plain:{${id}}:api`).sort());

@@ -96,12 +96,15 @@ function describeLives(place: string, backend: Backend): void {
       async ({ policy }) => {
         const clock = manualClock(1_764_547_200_000);
         const { limiter, lives } = open(backend, [policy(5, 3_600_000) as PlainPolicy], { clock });
+        // The injected clock stands still while the server's goes on.
+        let beganMs = performance.now();
         const check = async () => {
           const [{ resetMs, found, least, most }] = await lives();
           expect(resetMs).toBeGreaterThan(60_000);
           expect(found).toBe(true);
-          expect(most).toBeGreaterThanOrEqual(resetMs);
+          expect(most + performance.now() - beganMs).toBeGreaterThanOrEqual(resetMs);
           expect(least).toBeLessThanOrEqual(resetMs + 1000);
+          beganMs = performance.now();
         };
         await limiter.consume('key', { cost: 2 });
         await check();

@@ -5,7 +5,7 @@
  */
 
 import { setImmediate } from 'node:timers/promises';
-import { bookingOf, type Debt, type Debts, type Loan, type Outcome } from './debts.js';
+import { bookingOf, type ChargeOutcome, type Debt, type Debts, type Loan } from './debts.js';
 import { isStoreError } from './errors.js';
 import type { Answer, Charge, Gate, Plan, Table } from './types.js';
 
@@ -71,8 +71,10 @@ export class ChargingTable implements Table<true> {
   async correctLoan(loan: Loan, units: number, now: number | undefined): Promise<void> {
     await loan.debtor.sent;
     const booked = bookingOf(loan, units);
-    if (booked === undefined) this.#debts.correct(loan, units, now);
-    else await this.#table.correct(loan.id, units, loan.plan, booked, now);
+    if (booked === undefined) {
+      this.#debts.correct(loan, units, now);
+      if (units < 0) this.#failing = true;
+    } else await this.#table.correct(loan.id, units, loan.plan, booked, now);
   }
 
   /** The store has failed to decide. */
@@ -92,12 +94,14 @@ export class ChargingTable implements Table<true> {
   }
 
   async #send(debt: Debt, now: number | undefined): Promise<void> {
-    let outcome: Outcome;
+    let outcome: ChargeOutcome;
     try {
       outcome = await this.#table.charge(debt.id, debt.units, debt.plan, now);
     } catch (error) {
       outcome = isStoreError(error) ? error.outcome : 'unknown';
     }
+    // What is owed still is swept up after the next answer.
+    if (outcome === 'not-run') this.#failing = true;
     debt.conclude(outcome);
   }
 

@@ -55,6 +55,16 @@ describe('A debt', () => {
     expect(debt?.plan.terms.map((term) => term.numbers[0])).toEqual([10, 20]);
   });
 
+  it('is forgotten while it is on its way, whatever becomes of that', () => {
+    const { debts } = open();
+    debts.add('a', 2, plan, 0);
+    const debt = debts.take('a', 0);
+    debts.forget('a');
+    debt?.conclude('not-run');
+    expect(debts.take('a', 0)).toBeUndefined();
+    expect(debts.size).toBe(0);
+  });
+
   it('is forgotten', () => {
     const { debts, unitsOf } = open();
     debts.add('a', 2, plan, 0);

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { Outcome } from './errors.js';
 import { MemoryStore } from './memory/memory-store.js';
 import { ANSWER_WIDTH, type Answer, type Charge, type ParsedPolicy, type Plan, type Table } from './types.js';
 
@@ -14,7 +15,7 @@ export const MOST_KEYS = 100_000;
 const MOST_CHARACTERS = 128 * MOST_KEYS;
 
 /** What becomes of a debt that is sent to the store: its answer, or that nothing was run, or that nobody knows. */
-export type Outcome = Answer | 'not-run' | 'unknown';
+export type ChargeOutcome = Answer | Outcome;
 
 /** What a key has come to owe until it is sent to the store. */
 interface Debtor {
@@ -45,7 +46,7 @@ export interface Debt {
   readonly units: readonly number[];
   readonly plan: Plan;
   /** Ends what {@link Debts.take} began. */
-  conclude(outcome: Outcome): void;
+  conclude(outcome: ChargeOutcome): void;
 }
 
 /**
@@ -55,6 +56,8 @@ export interface Debt {
 export class Debts {
   readonly #table: Table<false>;
   readonly #debtors = new Map<string, Debtor>();
+  /** Those that are on their way to the store. */
+  readonly #sent = new Map<Debtor, string>();
   #characters = 0;
   #rows = 0;
 
@@ -104,6 +107,7 @@ export class Debts {
       this.#end(debtor);
       return this.take(id, now);
     }
+    this.#sent.set(debtor, id);
     let conclude!: Debt['conclude'];
     debtor.sent = new Promise((resolve) => {
       conclude = (outcome) => {
@@ -118,16 +122,18 @@ export class Debts {
   forget(id: string): void {
     for (let debtor = this.#debtors.get(id); debtor !== undefined; debtor = debtor.next) this.#end(debtor);
     this.#replace(id, undefined);
+    for (const [debtor, owner] of this.#sent) if (owner === id) this.#end(debtor);
   }
 
-  #conclude(id: string, debtor: Debtor, outcome: Outcome): void {
-    if (outcome === 'not-run') {
+  #conclude(id: string, debtor: Debtor, outcome: ChargeOutcome): void {
+    this.#sent.delete(debtor);
+    if (outcome === 'not-run' && !debtor.gone) {
       debtor.sent = undefined;
       debtor.next = this.#debtors.get(id);
       this.#replace(id, debtor);
       return;
     }
-    if (outcome !== 'unknown') debtor.booked = chargesBy(debtor.plan, outcome);
+    if (typeof outcome !== 'string') debtor.booked = chargesBy(debtor.plan, outcome);
     this.#end(debtor);
   }
 

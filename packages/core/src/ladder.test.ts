@@ -71,7 +71,7 @@ function open(options: Partial<LimiterOptions<true>> = {}) {
 const allowed = (decisions: readonly Decision[]) => decisions.filter((decision) => decision.allowed).length;
 
 /** Lets a sweep come to its end. */
-async function settle(): Promise<void> {
+async function swept(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
@@ -184,6 +184,10 @@ describe('A limiter whose store fails', () => {
     const decided = limiter.consume('k', options);
     options.cost = 3;
     expect(await decided).toMatchObject({ cost: 2, remaining: 1 });
+    const limit = { default: 5 };
+    const limited = limiter.consume('k', { limit });
+    limit.default = -7;
+    expect(await limited).toMatchObject({ limit: 5, remaining: 2 });
   });
 });
 
@@ -254,6 +258,17 @@ describe('A share of the limit', () => {
       retryAfterMs: Infinity,
     });
     expect(await limiter.consume('k', { cost: 5 })).toMatchObject({ allowed: true });
+  });
+
+  it('says of each policy by itself whether it denies', async () => {
+    const policies: Policy[] = [
+      { ...three, limit: 10 },
+      { ...three, name: 'second', limit: 20, countDenied: true },
+    ];
+    const { store, limiter } = open({ policies, localShare: 0.5 });
+    store.failure = away();
+    const { policies: each } = await limiter.consume('k', { cost: 6 });
+    expect(each.map(({ allowed }) => allowed)).toEqual([false, true]);
   });
 
   it.each([0, -1, 1.1, NaN, '0.5', null])('is above 0 and at most 1: not %p', (localShare) => {
@@ -369,6 +384,55 @@ describe('What was used while the store was away', () => {
     expect(await limiter.peek('k')).toMatchObject({ remaining: 5 });
   });
 
+  it('is given back in this process once, however often that had to be tried', async () => {
+    const { store, limiter } = open({ policies: [{ ...three, limit: 10 }] });
+    store.failure = away();
+    const decision = await limiter.consume('k', { cost: 3 });
+    await limiter.consume('k', { cost: 3 });
+    store.failure = undefined;
+    await limiter.peek('k');
+    store.failure = away();
+    await expect(limiter.refund(decision)).rejects.toThrow();
+    await expect(limiter.refund(decision)).rejects.toThrow();
+    expect(await limiter.peek('k')).toMatchObject({ degraded: true, remaining: 4 });
+    store.failure = undefined;
+    await limiter.refund(decision);
+    await limiter.refund(decision);
+    expect(await limiter.peek('k')).toMatchObject({ degraded: false, remaining: 7 });
+    store.failure = away();
+    expect(await limiter.peek('k')).toMatchObject({ degraded: true, remaining: 7 });
+  });
+
+  it('is charged for a key that never comes again, also after a charge that was not run', async () => {
+    const { store, limiter } = open();
+    store.failure = away();
+    await limiter.consume('k', { cost: 2 });
+    store.failure = undefined;
+    store.chargeFailure = away();
+    await limiter.consume('other');
+    await swept();
+    store.chargeFailure = undefined;
+    expect(store.charges).toEqual([]);
+    await limiter.consume('other');
+    await swept();
+    expect(store.charges).toEqual([['k', [2]]]);
+  });
+
+  it('is charged for what a key used more than was known, if that is all it owes', async () => {
+    const { store, limiter } = open();
+    store.failure = away();
+    const decision = await limiter.consume('k', { cost: 1 });
+    store.failure = undefined;
+    store.chargeFailure = away('unknown');
+    await limiter.consume('other');
+    await swept();
+    store.chargeFailure = undefined;
+    await limiter.settle(decision, 3);
+    await limiter.consume('other');
+    await swept();
+    expect(store.charges).toEqual([['k', [2]]]);
+  });
+
   it('is charged by what it cost in the end, where nothing was known when it was admitted', async () => {
     const { store, limiter } = open();
     store.failure = away();
@@ -408,12 +472,12 @@ describe('What was used while the store was away', () => {
     await Promise.all(Array.from({ length: 250 }, (_, i) => limiter.consume(`k${i}`)));
     store.failure = undefined;
     await limiter.consume('other');
-    await settle();
+    await swept();
     expect(store.charges.map(([id]) => id).sort()).toEqual(
       Array.from({ length: 250 }, (_, i) => `k${i}`).sort(),
     );
     await limiter.consume('other');
-    await settle();
+    await swept();
     expect(store.charges).toHaveLength(250);
   });
 
@@ -424,7 +488,7 @@ describe('What was used while the store was away', () => {
     store.failure = undefined;
     store.chargeFailure = away('not-run');
     expect(await limiter.consume('k')).toMatchObject({ degraded: false, remaining: 2 });
-    await settle();
+    await swept();
     store.chargeFailure = undefined;
     expect(await limiter.peek('k')).toMatchObject({ remaining: 0 });
     expect(store.charges).toEqual([['k', [2]]]);
@@ -435,7 +499,7 @@ describe('What was used while the store was away', () => {
     other.store.failure = undefined;
     other.store.chargeFailure = away('unknown');
     await other.limiter.peek('k');
-    await settle();
+    await swept();
     other.store.chargeFailure = undefined;
     expect(await other.limiter.peek('k')).toMatchObject({ remaining: 3 });
     expect(other.store.charges).toEqual([]);

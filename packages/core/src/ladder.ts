@@ -89,7 +89,7 @@ export class Ladder implements Limiter<true> {
 
   async #decide(key: string, options: RequestOptions | undefined, charge: boolean): Promise<Decision> {
     // As it is now: until the store has failed, the caller may have used the object again.
-    const request = isRecord(options) ? { ...options } : options;
+    const request = isRecord(options) ? copyOf(options) : options;
     try {
       const decision = await (charge
         ? this.#limiter.consume(key, request)
@@ -102,6 +102,11 @@ export class Ladder implements Limiter<true> {
       return this.#fallback.decide(failure, key, request ?? {}, charge);
     }
   }
+}
+
+function copyOf({ limit, ...others }: RequestOptions): RequestOptions {
+  if (limit === undefined) return others;
+  return { ...others, limit: isRecord(limit) ? { ...limit } : limit };
 }
 
 /** Admits or refuses everything, and knows nothing. */
@@ -130,8 +135,8 @@ export class Blind implements Fallback, Maker {
     if (units !== undefined) parseUnits(units, 'units');
   }
 
-  settle(decision: Decision, units: number): Promise<void> {
-    return this.refund(decision, units);
+  async settle(_decision: Decision, units: number): Promise<void> {
+    parseUnits(units, 'units');
   }
 
   answered(): void {}

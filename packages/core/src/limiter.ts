@@ -109,8 +109,8 @@ export interface Limiter<A extends boolean = boolean> {
   close(): void;
 }
 
-/** The names in use, per store. */
-const taken = new WeakMap<Store, Set<string>>();
+/** The names in use, per place where state lives. */
+const taken = new WeakMap<object, Set<string>>();
 
 /** A limit function may return many different limits; plans for so many are kept. */
 const MOST_PLANS = 256;
@@ -239,7 +239,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    taken.get(this.#store)?.delete(this.name);
+    taken.get(placeOf(this.#store))?.delete(this.name);
     this.#table.close();
   }
 
@@ -390,15 +390,19 @@ function parseStore(store: unknown): Store {
 
 /** Returns the names in use on the store, or throws if `name` is one of them. */
 function namesOf(store: Store, name: string): Set<string> {
-  const names = taken.get(store) ?? new Set();
+  const names = taken.get(placeOf(store)) ?? new Set();
   if (names.has(name)) {
     throw new ArgumentError(
       'ERR_SLUICE_NAME_TAKEN',
-      `Expected \`name\` to be new to this store, got ${JSON.stringify(name)}: two limiters of one name would eat each other's quota. Give each its own name.`,
+      `Expected \`name\` to be new to this store, got ${JSON.stringify(name)}: two limiters of one name would eat each other's quota, also on two stores of one Redis client. Give each its own name.`,
     );
   }
-  taken.set(store, names);
+  taken.set(placeOf(store), names);
   return names;
+}
+
+function placeOf(store: Store): object {
+  return store.place ?? store;
 }
 
 /** What throws on a synchronous store rejects on an asynchronous one. */

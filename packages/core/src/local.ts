@@ -73,8 +73,9 @@ export class Local implements Fallback {
     const { plan } = receiptOf(decision) as Receipt;
     const at = instantOf(decision) as number;
     const answer = plan.places.flatMap((place) => {
-      const { remaining, retryAfterMs, resetMs } = decision.policies[place];
-      return [remaining, retryAfterMs === Infinity ? BACK_MS : retryAfterMs, resetMs, at, 0];
+      const { allowed, remaining, retryAfterMs, resetMs } = decision.policies[place];
+      const wait = retryAfterMs === Infinity ? BACK_MS : retryAfterMs;
+      return [remaining, allowed ? 0 : wait, resetMs, at, allowed ? wait : 0];
     });
     return readAnswer(this.#limiter.policies, cost, answer, this.#limiter, key, plan, false);
   }
@@ -102,7 +103,9 @@ export class Local implements Fallback {
       await this.#table.correctLoan(loan, back, this.#now());
     } catch (error) {
       // What has surely not been done may be tried again.
-      if (isStoreError(error) && error.outcome === 'not-run') before.take(-back);
+      if (isStoreError(error) && error.outcome === 'not-run') {
+        this.#limiter.settle(decision, (receiptOf(decision) as Receipt).left + back);
+      }
       throw error;
     }
   }

@@ -245,6 +245,8 @@ export interface Table<A extends boolean = boolean> {
  */
 export interface Store<A extends boolean = boolean> {
   readonly async: A;
+  /** The same object for all stores that reach the same state, where a limiter's name is taken. Default: the store. */
+  readonly place?: object;
   /** Opens the part of the store that belongs to the limiter `name`. */
   open(name: string, policies: readonly ParsedPolicy[]): Table<A>;
 }

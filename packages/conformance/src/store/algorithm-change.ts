@@ -16,7 +16,7 @@ export function algorithmChange(suite: Suite): void {
         const store = suite.makeStore();
         const name = suite.newName();
         const open = (policy: Policy) =>
-          createLimiter({ name, policies: [policy], store, clock: manualClock(250) });
+          createLimiter({ onStoreError: 'throw', name, policies: [policy], store, clock: manualClock(250) });
         const first = open(before.policy(3, 1000));
         const charged = await first.consume('key', { cost: 2 });
         await first.refund(charged, 1);

@@ -10,10 +10,13 @@ export function changedNumbers(suite: Suite): void {
     const store = suite.makeStore();
     const name = suite.newName();
     const clock = manualClock(1_000 * HOUR + MINUTE);
-    const first = createLimiter({ name, policies: [before], store, clock });
+    const first = createLimiter({ onStoreError: 'throw', name, policies: [before], store, clock });
     await first.consume('key', { cost: used });
     first.close();
-    return { clock, limiter: createLimiter({ name, policies: [after], store, clock }) };
+    return {
+      clock,
+      limiter: createLimiter({ onStoreError: 'throw', name, policies: [after], store, clock }),
+    };
   }
 
   describe('A key whose window became shorter', () => {

@@ -19,7 +19,7 @@ export function concurrency(suite: Suite): void {
       const name = suite.newName();
       const options = { name, policies: [policy(37, 1000)], clock: { now: () => 250 } };
       const [one, other] = [suite.makeStore(), suite.makeStore()].map((store) =>
-        createLimiter({ ...options, store }),
+        createLimiter({ onStoreError: 'throw', ...options, store }),
       );
       const requests = Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? one : other).consume('key'));
       expect(allowed(await Promise.all(requests))).toBe(37);

@@ -25,15 +25,15 @@ export function lifecycle(suite: Suite): void {
     it('are refused on one store, and the name is free again after close', async () => {
       const store = suite.makeStore();
       const name = suite.newName();
-      const first = createLimiter({ name, policies, store });
-      expect(() => createLimiter({ name, policies, store })).toThrow(
+      const first = createLimiter({ onStoreError: 'throw', name, policies, store });
+      expect(() => createLimiter({ onStoreError: 'throw', name, policies, store })).toThrow(
         expect.objectContaining({ code: 'ERR_SLUICE_NAME_TAKEN' }),
       );
       first.close();
       first.close();
-      const second = createLimiter({ name, policies, store });
+      const second = createLimiter({ onStoreError: 'throw', name, policies, store });
       first.close();
-      expect(() => createLimiter({ name, policies, store })).toThrow(
+      expect(() => createLimiter({ onStoreError: 'throw', name, policies, store })).toThrow(
         expect.objectContaining({ code: 'ERR_SLUICE_NAME_TAKEN' }),
       );
       second.close();
@@ -43,10 +43,10 @@ export function lifecycle(suite: Suite): void {
       const store = suite.makeStore();
       const name = suite.newName();
       const clock = { now: () => 0 };
-      const first = createLimiter({ name, policies, store, clock });
+      const first = createLimiter({ onStoreError: 'throw', name, policies, store, clock });
       await first.consume('key', { cost: 2 });
       first.close();
-      const second = createLimiter({ name, policies, store, clock });
+      const second = createLimiter({ onStoreError: 'throw', name, policies, store, clock });
       expect(await second.consume('key')).toMatchObject({ allowed: false, remaining: 0 });
       second.close();
     });
@@ -54,7 +54,7 @@ export function lifecycle(suite: Suite): void {
     it('may live side by side under different names', async () => {
       const store = suite.makeStore();
       const [one, other] = [suite.newName(), suite.newName()].map((name) =>
-        createLimiter({ name, policies, store }),
+        createLimiter({ onStoreError: 'throw', name, policies, store }),
       );
       await one.consume('key', { cost: 2 });
       expect(await other.peek('key')).toMatchObject({ remaining: 2 });

@@ -21,7 +21,12 @@ export function liveChange(suite: Suite): void {
     /** A limiter with the new numbers, some ms after 80 units were used under the old ones. */
     const change = async (from: Numbers, to: Numbers, later = 0): Promise<[Limiter, ManualClock]> => {
       const clock = manualClock(1000 * HOUR);
-      const options = { name: suite.newName(), store: suite.makeStore(), clock };
+      const options = {
+        onStoreError: 'throw' as const,
+        name: suite.newName(),
+        store: suite.makeStore(),
+        clock,
+      };
       const before = createLimiter({ ...options, policies: [policy(...from)] });
       await before.consume('key', { cost: 80 });
       before.close();

@@ -131,7 +131,7 @@ export function settle(suite: Suite): void {
         await limiter.settle(decision, 3);
         limiter.close();
         const policies = [{ algorithm, limit: 100, window: 1000 }];
-        const changed = createLimiter({ name: limiter.name, policies, store, clock });
+        const changed = createLimiter({ name: limiter.name, policies, store, clock, onStoreError: 'throw' });
         // 4 units of 100, which come back at one in 10 ms; they would have taken 400 ms before.
         expect(await changed.peek('key')).toMatchObject({ remaining: 96, resetMs: 40 });
       },

@@ -54,7 +54,14 @@ export class Suite {
     const clock = manualClock(at);
     const store = this.makeStore();
     const list = Array.isArray(policies) ? (policies as readonly Policy[]) : [policies as Policy];
-    const limiter = createLimiter({ name: this.newName(), policies: list, store, clock });
+    const limiter = createLimiter({
+      name: this.newName(),
+      policies: list,
+      store,
+      clock,
+      // A store that fails must not be stood in for.
+      onStoreError: 'throw',
+    });
     const times = async (count: number, key = 'key') => {
       const decisions: Decision[] = [];
       for (let i = 0; i < count; i++) decisions.push(await limiter.consume(key));

@@ -139,7 +139,7 @@ export class Ledger {
         if (out[RESET] > 0) out[WRITES] = ALWAYS;
       }
     }
-    this.writes = true;
+    this.writes = plan.places.some((place) => this.#sections[place].out[WRITES] !== NOTHING);
     if (slot > 0) this.write(slot, plan);
   }
 

@@ -47,13 +47,20 @@ export function fromNodeRedis(client: NodeRedisClient): RedisClient {
   if (typeof client?.evalSha !== 'function' || typeof client.eval !== 'function') {
     throw expected('ERR_SLUICE_OPTION', 'client', 'a node-redis client (with evalSha and eval)', client);
   }
+  const known = made.get(client);
+  if (known !== undefined) return known;
   // The store reads numbers and strings, whatever the rest of the program wants of this client.
   const sender = (client.withTypeMapping?.({}) as NodeRedisClient | undefined) ?? client;
-  return {
+  const own: RedisClient = {
     evalsha: (sha, keys, ...rest) => whenOpen(client, () => sender.evalSha(sha, optionsOf(keys, rest))),
     eval: (script, keys, ...rest) => whenOpen(client, () => sender.eval(script, optionsOf(keys, rest))),
   };
+  made.set(client, own);
+  return own;
 }
+
+/** One for each client, so that two stores on it are known to be on the same. */
+const made = new WeakMap<object, RedisClient>();
 
 /** How a cluster of version 5 fails that has no node for a key, or no nodes at all yet. Nothing was sent. */
 const NO_NODE = /^Cannot read properties of undefined \(reading '(master|client|connectPromise|replicas)'\)/;

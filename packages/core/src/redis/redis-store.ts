@@ -50,6 +50,8 @@ export interface RedisStoreOptions {
  */
 export class RedisStore implements Store<true> {
   readonly async = true;
+  /** The same for all stores of one client and prefix: their limiters would write the same keys. */
+  readonly place: object;
   readonly #prefix: string;
   readonly #runner: ScriptRunner;
 
@@ -70,6 +72,7 @@ export class RedisStore implements Store<true> {
       throw expected(CODE, 'onStateChange', 'a function', onStateChange);
     }
     warnOfResending(client);
+    this.place = placeOf(options.client, prefix);
     this.#prefix = prefix;
     this.#runner = new ScriptRunner(client, timeoutMs, onStateChange);
   }
@@ -77,4 +80,14 @@ export class RedisStore implements Store<true> {
   open(name: string, policies: readonly ParsedPolicy[]): Table<true> {
     return new RedisTable(this.#runner, this.#prefix, name, policies);
   }
+}
+
+const places = new WeakMap<object, Map<string, object>>();
+
+function placeOf(client: RedisClient, prefix: string): object {
+  const byPrefix = places.get(client) ?? new Map<string, object>();
+  places.set(client, byPrefix);
+  const place = byPrefix.get(prefix) ?? {};
+  byPrefix.set(prefix, place);
+  return place;
 }

@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLimiter, type Limiter, type LimiterOptions, type Policy } from '@sluice/core';
 import { type RedisClient, RedisStore } from '@sluice/core/redis';
-import { type Cluster, Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { type RedisServer, type RedisOptions as ServerOptions, startRedis } from '../../redis-server.js';
 import { endAfterTest } from './owned.js';
 
@@ -107,9 +107,14 @@ export async function decided(limiter: Limiter<true>): Promise<void> {
   }
 }
 
-/** A limiter beside those of the instances, which waits for Redis as long as it takes. */
+/** A limiter beside those of the instances, as of another process, which waits for Redis as long as it takes. */
 function patient(client: RedisClient, name: keyof Instance): Limiter<true> {
-  const store = new RedisStore({ client, prefix: PREFIX, timeout: '10s' });
+  const own = kept(
+    client instanceof Cluster
+      ? client.duplicate()
+      : (client as Redis).duplicate({ enableOfflineQueue: true }),
+  );
+  const store = new RedisStore({ client: own, prefix: PREFIX, timeout: '10s' });
   const policies = name === 'roomy' ? ROOMY : TIGHT;
   return createLimiter({ name, policies, store, onStoreError: 'throw' });
 }
