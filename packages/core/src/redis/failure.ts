@@ -68,7 +68,8 @@ export function failureOf(error: unknown, neverSent: boolean): StoreError {
   // Any other error that begins as a server's do may be a proxy's, of a command that ran.
   const proven = WORD.test(own) || LOCAL.test(own) || REFUSED.test(own);
   const notRun = proven || neverSent || NEVER_SENT.test(own);
-  const message = `Redis did not ${byServer ? 'decide' : 'answer'}: ${own}`;
+  const failed = byServer ? 'did not decide' : notRun ? 'could not be asked' : 'did not answer';
+  const message = `Redis ${failed}: ${own}`;
   return new StoreError(codeOf(error, own, byServer), message, notRun ? 'not-run' : 'unknown', error);
 }
 

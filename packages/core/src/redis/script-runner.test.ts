@@ -109,6 +109,7 @@ describe('A server that does not serve', () => {
     const runner = await away(client, events);
     expect(client.calls).toHaveLength(3);
     expect(await codeOf(run(runner))).toBe('OPEN not-run');
+    await expect(run(runner)).rejects.toMatchObject({ cause: { code: 'ERR_SLUICE_STORE_TIMEOUT' } });
     await pass(500);
     const probe = codeOf(run(runner));
     expect(await Promise.all(Array.from({ length: 50 }, () => codeOf(run(runner))))).toEqual(

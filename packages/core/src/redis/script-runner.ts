@@ -24,6 +24,8 @@ export class ScriptRunner implements Gate {
   readonly #connection: Connection;
   readonly #deadline: Deadline;
   readonly #breaker: Breaker<StoreError>;
+  /** Why it is left alone. */
+  #failure: StoreError | undefined;
 
   constructor(client: RedisClient, timeoutMs: number, onStateChange?: (event: StoreStateEvent) => void) {
     this.#client = client;
@@ -38,6 +40,7 @@ export class ScriptRunner implements Gate {
         ),
     );
     this.#breaker = new Breaker((state, error) => {
+      this.#failure = error;
       if (onStateChange !== undefined)
         tell(onStateChange, error === undefined ? { state } : { state, error });
     });
@@ -54,7 +57,7 @@ export class ScriptRunner implements Gate {
     read: (reply: unknown) => T,
   ): Promise<T> {
     const ticket = this.#breaker.admit();
-    if (ticket === REFUSED) return Promise.reject(refused());
+    if (ticket === REFUSED) return Promise.reject(refused(this.#failure));
     return this.#deadline.race(this.#send(keys, args).then(read)).then(
       (answer) => {
         this.#breaker.served(ticket);
@@ -85,11 +88,12 @@ export class ScriptRunner implements Gate {
   }
 }
 
-function refused(): StoreError {
+function refused(failure: StoreError | undefined): StoreError {
   return new StoreError(
     'ERR_SLUICE_STORE_OPEN',
-    'Redis was not asked, because it failed several times in a row a moment ago.',
+    `Redis was not asked, because it failed several times in a row a moment ago: ${failure?.message}`,
     'not-run',
+    failure,
   );
 }
 
