@@ -42,7 +42,7 @@ export interface LimiterOptions<A extends boolean = false> {
    * rejects with the StoreError. A synchronous store has no need of it.
    */
   readonly onStoreError?: OnStoreError;
-  /** The part of every limit that `'local'` admits: above 0, at most 1. Default 1. */
+  /** The part of every limit that `'local'` admits, rounded down, of a limit above 0 at least 1: above 0, at most 1. Default 1. */
   readonly localShare?: number;
 }
 
@@ -75,7 +75,8 @@ export interface Limiter<A extends boolean = boolean> {
   /**
    * Gives units back where they were taken, as long as that window, entry or debt is still there.
    *
-   * What was charged by this process alone (`decision.degraded`) is given back here.
+   * What was charged by this process alone (`decision.degraded`) is given back here and, once the store was charged for
+   * it, there.
    *
    * @param units - default: all that was charged. All refunds of a decision together give back at most its cost.
    * @throws StoreError if the store could not answer.

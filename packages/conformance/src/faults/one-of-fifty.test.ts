@@ -45,7 +45,7 @@ describe('Fifty requests in parallel, of which ten fail,', () => {
     expectOnlyTheTenFailed(await fifty());
   });
 
-  it('are so too when the rejections are looked at late', async () => {
+  it('leave no other rejection unhandled', async () => {
     const unhandled: unknown[] = [];
     const listen = (reason: unknown) => unhandled.push(reason);
     process.on('unhandledRejection', listen);

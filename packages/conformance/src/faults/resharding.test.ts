@@ -8,6 +8,7 @@ import {
   expectNoFalseDenial,
   expectRecovery,
   outlast,
+  outwaited,
   tally,
 } from './harness/expect.js';
 import { charged, kept, openInstance } from './harness/instance.js';
@@ -60,6 +61,7 @@ describe('A slot that moves while its key is being limited', () => {
     const units = await charged(client, 'roomy', 'moved');
     expect(units).toBeGreaterThanOrEqual(byStore);
     expect(units).toBeLessThanOrEqual(sent);
+    expect(sent - units).toBeLessThanOrEqual(outwaited(samples).length);
   });
 
   // A key that is new to an open slot is made at the new node at once.

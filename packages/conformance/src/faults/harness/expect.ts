@@ -35,6 +35,13 @@ export function of(samples: readonly Sample[], key: string): readonly Sample[] {
   return samples.filter((sample) => sample.key === key);
 }
 
+/** Those that waited for Redis until their time was over: it may have charged them or not. */
+export function outwaited(samples: readonly Sample[]): readonly Sample[] {
+  return samples.filter(
+    ({ startMs, endMs, decision }) => decision?.degraded && endMs - startMs >= TIMEOUT_MS,
+  );
+}
+
 /** What a failure shows of a sample; there are thousands of them. */
 function brief({ key, startMs, endMs, decision, error }: Sample): Record<string, unknown> {
   const { allowed, degraded, remaining } = decision ?? {};

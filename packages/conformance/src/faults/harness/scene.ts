@@ -16,6 +16,7 @@ import {
   expectRecovery,
   of,
   outlast,
+  outwaited,
   type Tally,
   tally,
 } from './expect.js';
@@ -27,7 +28,6 @@ import {
   type Ladder,
   openInstance,
   TIGHT_LIMIT,
-  TIMEOUT_MS,
 } from './instance.js';
 import { Load, type Sample } from './load.js';
 import { Pulse } from './meters.js';
@@ -123,10 +123,7 @@ export class Outcome {
       expect(units).toBeLessThanOrEqual(sent);
       missing += sent - units;
     }
-    const late = this.#roomy.filter(
-      ({ startMs, endMs, decision }) => decision?.degraded && endMs - startMs >= TIMEOUT_MS,
-    );
-    expect(missing).toBeLessThanOrEqual(lost + late.length);
+    expect(missing).toBeLessThanOrEqual(lost + outwaited(this.#roomy).length);
   }
 
   /**
