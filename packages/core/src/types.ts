@@ -137,6 +137,21 @@ export interface Decision {
   readonly degraded: boolean;
   /** Every policy's own answer, in the order of the policies. */
   readonly policies: readonly PolicyDecision[];
+  /**
+   * Corrects what was charged to what the request really cost, as `Limiter.settle` of the limiter that decided does: at
+   * once on a synchronous store, by promise on the others. For where the limiter is not at hand.
+   *
+   * @param units - what the request cost in all.
+   * @throws ArgumentError if the units are none, or the limiter is closed.
+   * @throws StoreError if the store could not answer.
+   *
+   * @example
+   * import { createLimiter } from '@sluice/core';
+   * const limiter = createLimiter({ policies: [{ limit: 100_000, window: '1m' }] });
+   * const decision = limiter.consume('user:42', { cost: 500 });
+   * decision.settle(734);
+   */
+  settle(units: number): void | Promise<void>;
 }
 
 /** Where `now` comes from: whole milliseconds since the epoch. */
