@@ -76,7 +76,7 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
   function limitRate(request: Request, response: Response, next: NextFunction): void {
     let verdict: ReturnType<typeof guard.check>;
     try {
-      verdict = guard.check(request);
+      verdict = guard.check(request, response);
     } catch (error) {
       next(error);
       return;

@@ -44,7 +44,7 @@ export function rateLimit(options: KoaRateLimitOptions): Middleware {
   const guard = createGuard(options, host);
 
   return async function limitRate(context, next) {
-    const { decision, headers, denial } = await guard.check(context);
+    const { decision, headers, denial } = await guard.check(context, context.res);
     // Something else may have answered while the store was asked.
     if (context.headerSent) return;
     if (decision !== undefined) context.state.rateLimit = decision;

@@ -12,9 +12,12 @@ import type { Decision } from '../types.js';
 import { parseIpv6Prefix } from './address.js';
 import { type Awaitable, sleep, then, withErrors } from './awaitable.js';
 import { addressKeys } from './client-address.js';
+import { type Count, counterOf } from './count-only.js';
+import type { RawResponse } from './ending.js';
 import type { Header } from './headers.js';
 import { type MemoryWatch, watchMemory } from './memory-watch.js';
 import { type LooseOptions, limiterOf, type RateLimitOptions } from './options.js';
+import { isPreflight } from './preflight.js';
 import { type Denial, type Refuse, refuserOf } from './refusal.js';
 import { Teller, type Told, tellingOf } from './teller.js';
 
@@ -46,10 +49,12 @@ export interface Guard<Req, Handler = unknown> {
   /** The user's own answer to a denied request, if there is one. */
   readonly handler: Handler | undefined;
   /**
+   * @param response - Node's own. Without it, nobody learns when the request is over: it counts whatever comes of it,
+   *   and is held though its client leaves.
    * @throws whatever the user's functions throw, if it is an error; nothing is charged then.
    * @throws StoreError if the store failed and the limiter's `onStoreError` is `'throw'`.
    */
-  check(request: Req): Awaitable<Verdict>;
+  check(request: Req, response?: RawResponse): Awaitable<Verdict>;
 }
 
 const PASS: Verdict = { headers: [] };
@@ -81,12 +86,14 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   readonly #host: Host<Req>;
   readonly #teller: Teller;
   readonly #refuse: Refuse<Req>;
+  readonly #count: Count<Req> | undefined;
   readonly #addressKey: (request: Req) => string;
   #watch: MemoryWatch | undefined;
 
   constructor(options: LooseOptions<Req, Handler>, host: Host<Req>) {
     const telling = tellingOf(options ?? {});
     this.#refuse = refuserOf(options ?? {});
+    this.#count = counterOf(options?.countOnly);
     const ipv6Prefix = parseIpv6Prefix(options?.ipv6Prefix);
     // Last of all checks, as a limiter takes its name.
     this.limiter = limiterOf(options);
@@ -98,34 +105,44 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     this.#watch = watchMemory(options);
   }
 
-  readonly check: (request: Req) => Awaitable<Verdict> = withErrors((request: Req) => {
+  readonly check: Guard<Req>['check'] = withErrors((request: Req, response?: RawResponse) => {
+    if (this.#options.preflight !== true && isPreflight(this.#host.raw(request))) return PASS;
     const trail = this.#trailOf(request);
     if (trail.charges.some(({ guard }) => guard === this)) return PASS;
     if (this.#watch?.see(this.#host.raw(request)) === false) this.#watch = undefined;
     const { skip } = this.#options;
-    if (skip === undefined) return this.#judge(request, trail);
-    return then(skip(request), (skipped) => (skipped ? PASS : this.#judge(request, trail)));
+    if (skip === undefined) return this.#judge(request, response, trail);
+    return then(skip(request), (skipped) => (skipped ? PASS : this.#judge(request, response, trail)));
   });
 
-  #judge(request: Req, trail: Trail): Awaitable<Verdict> {
+  #judge(request: Req, response: RawResponse | undefined, trail: Trail): Awaitable<Verdict> {
     const { cost = 1, limit } = this.#options;
     return then(this.#keyOf(request), (key) => {
       if (trail.charges.some((charge) => charge.limiter === this.limiter && charge.key === key)) return PASS;
       return then(typeof cost === 'function' ? cost(request) : cost, (units) => {
         checkCost(units);
-        if (typeof limit !== 'function') return this.#consume(request, key, { cost: units }, trail);
+        if (typeof limit !== 'function') return this.#consume(request, response, key, { cost: units }, trail);
         return then(limit(request), (own) => {
           checkLimit(own);
-          return this.#consume(request, key, { cost: units, limit: own }, trail);
+          return this.#consume(request, response, key, { cost: units, limit: own }, trail);
         });
       });
     });
   }
 
-  #consume(request: Req, key: string, options: RequestOptions, trail: Trail): Awaitable<Verdict> {
+  #consume(
+    request: Req,
+    response: RawResponse | undefined,
+    key: string,
+    options: RequestOptions,
+    trail: Trail,
+  ): Awaitable<Verdict> {
     return then(this.limiter.consume(key, options), (decision) => {
       trail.charges.push({ guard: this, limiter: this.limiter, key });
       const verdict = this.#verdictOf(request, key, decision, trail);
+      if (decision.allowed && response !== undefined) {
+        this.#count?.(this.limiter, decision, request, response);
+      }
       return decision.delayMs === 0 ? verdict : sleep(decision.delayMs).then(() => verdict);
     });
   }
