@@ -13,6 +13,7 @@ import type { Adapter, RunningDemo, Start } from './demo.js';
 import { denials } from './denials.js';
 import { accidents, construction, manyRequests, onRedis, severalLimiters } from './flow.js';
 import { functions } from './functions.js';
+import { holding } from './held.js';
 import { origins } from './origins.js';
 
 /** Declares the tests of one framework. */
@@ -37,6 +38,7 @@ export function adapterSuite({ name, start }: Adapter): void {
     describe('asks the user’s functions', () => functions(tracked));
     describe('counts only', () => countingOnly(tracked));
     describe('charges', () => settling(tracked));
+    describe('holds', () => holding(tracked));
     describe('knows who is asking', () => clients(tracked));
     describe('stands many requests', () => manyRequests(tracked));
     describe('stands beside others', () => severalLimiters(tracked));

@@ -4,28 +4,14 @@
  * @module
  */
 
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createLimiter, type Limiter } from '@sluice/core';
-import { connect, send, settle, statuses } from './client.js';
-import type { AnyOptions, RunningDemo, Start } from './demo.js';
+import { come, send, settle, statuses } from './client.js';
+import type { AnyOptions, Start } from './demo.js';
 import { SlowStore } from './stores.js';
 
 const times = (count: number, status: number) => Array(count).fill(status);
 const failing = { 'x-fail': '1' };
-
-/** Sends a request, and leaves when `when` is fulfilled. */
-async function sendAndLeave(app: RunningDemo, when: Promise<unknown>): Promise<void> {
-  const accepted = once(app.server, 'connection');
-  const client = await connect(app);
-  client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  const [[socket]] = await Promise.all([accepted, when]);
-  // A reset is an error as well.
-  const gone = new Promise((resolve) => socket.once('close', resolve));
-  client.destroy();
-  await gone;
-  await settle();
-}
 
 export function countingOnly(start: Start): void {
   const three = (): Limiter<false> => createLimiter({ policies: [{ limit: 3, window: '1h' }] });
@@ -130,7 +116,9 @@ export function countingOnly(start: Start): void {
         // The stream goes on for ever.
         answer: (response) => response.write('begun', wrote),
       });
-      await sendAndLeave(app, begun);
+      const leave = await come(app);
+      await begun;
+      await leave();
       const counted = typeof countOnly === 'string' || countOnly();
       expect(limiter.peek('k').remaining).toBe(counted ? 2 : 3);
       expect(completes).toEqual(typeof countOnly === 'string' ? [] : [false]);
@@ -149,7 +137,10 @@ export function countingOnly(start: Start): void {
       const app = await start({ limits: [{ limiter, key: () => 'k', countOnly }] });
       expect((await limiter.consume('k')).remaining).toBe(2);
       store.shut();
-      await sendAndLeave(app, store.asked());
+      const asked = store.asked();
+      const leave = await come(app);
+      await asked;
+      await leave();
       store.unlock();
       await settle();
       expect(completes).toEqual([false]);

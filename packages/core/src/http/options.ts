@@ -79,6 +79,11 @@ export interface CommonOptions<Req, Handler> {
   readonly countOnly?: 'failed' | 'succeeded' | CountsFunction<Req>;
   /** Limit CORS preflights as well. Default `false`. */
   readonly preflight?: boolean;
+  /**
+   * How many requests of a leaky bucket are held at once until it is their turn: the next one is answered with a 503.
+   * Default 1000.
+   */
+  readonly maxHeld?: number;
   /** How limits are told: a format, a list of formats that do not contradict each other, or `false`. Default `'legacy'`. */
   readonly headers?: HeaderFormat | readonly HeaderFormat[] | false;
   /** The time in `X-RateLimit-Reset`: in seconds since the `'epoch'` (the default), or in `'seconds'` from now. */
@@ -117,7 +122,7 @@ const CHOSEN = ['name', 'store', 'onStoreError', 'localShare'];
 
 const TOLD = ['headers', 'resetFormat', 'partitionSecret', 'body', 'contentType', 'handler', 'throw'];
 
-const COMMON = [...CHOSEN, 'key', 'ipv6Prefix', 'cost', 'skip', 'countOnly', 'preflight', ...TOLD];
+const COMMON = [...CHOSEN, 'key', 'ipv6Prefix', 'cost', 'skip', 'countOnly', 'preflight', 'maxHeld', ...TOLD];
 const KNOWN = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
 
 /** Options that say what the policy is, and who answers. A route's own choice of one kind replaces the other kinds. */
