@@ -28,11 +28,12 @@ type Options = Record<string, unknown>;
 const withPolicy = (policy: unknown) => () => createLimiter({ policies: [policy] } as never);
 
 const base: Options = { limit: 5, window: '1m' };
-const defaults = ['algorithm', 'buckets', 'edge', 'rounding', 'countDenied', 'burst', 'capacity'];
+const defaults = ['algorithm', 'buckets', 'edge', 'rounding', 'countDenied', 'burst', 'capacity', 'maxDelay'];
 
 const bases: Record<string, Options> = {
   burst: { ...base, algorithm: 'token-bucket' },
   capacity: { ...base, algorithm: 'leaky-bucket' },
+  maxDelay: { ...base, algorithm: 'leaky-bucket' },
 };
 
 /** Option, wrong value, and how the message shows it. */
@@ -90,6 +91,8 @@ const wrong: [option: string, value: unknown, shown: string][] = [
   ['capacity', 0, '0'],
   ['capacity', 2.5, '2.5'],
   ['capacity', '5', '"5"'],
+  ['maxDelay', 0, '0'],
+  ['maxDelay', '1 s', '"1 s"'],
   ['name', '', '""'],
   ['name', 'a:b', '"a:b"'],
   ['name', 'a{b', '"a{b"'],
@@ -129,6 +132,8 @@ describe('A policy is refused at construction', () => {
     ['token-bucket', 'countDenied', true],
     ['gcra', 'buckets', 4],
     ['gcra', 'capacity', 5],
+    ['token-bucket', 'maxDelay', 5],
+    ['sliding-window-counter', 'maxDelay', '5s'],
     ['leaky-bucket', 'burst', 5],
     ['leaky-bucket', 'max', 5],
   ])('for an option that means nothing to %s: %s', (algorithm, option, value) => {

@@ -82,8 +82,8 @@ export async function replay(
   }
 }
 
-/** The whole decision that is right for the step. */
-function expectedOf(step: Step, policies: readonly Policy[]): Decision {
+/** All fields of the decision that is right for the step. */
+function expectedOf(step: Step, policies: readonly Policy[]): Omit<Decision, 'settle'> {
   const answers = step.each ?? [step as AnswerOfOne];
   const each = policies.map((policy, i): PolicyDecision => {
     const limit = step.limit === undefined ? policy.limit : numberOf(step.limit);

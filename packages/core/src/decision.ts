@@ -11,6 +11,13 @@ import { ANSWER_WIDTH } from './types.js';
 export interface Maker {
   /** Whether it makes them without the store that it should ask. */
   readonly degraded: boolean;
+  /** Who settles them: the limiter that the user has, of which it may be a part. */
+  readonly owner: Settler;
+}
+
+/** Who corrects what decisions charged. */
+export interface Settler {
+  settle(decision: Decision, units: number): void | Promise<void>;
 }
 
 /** What a limiter remembers of a decision, for a refund or settlement. */
@@ -77,6 +84,10 @@ class SluiceDecision implements Decision {
     this.#plan = plan;
     this.#left = left;
     this.#instants = instants;
+  }
+
+  settle(units: number): void | Promise<void> {
+    return this.#limiter.owner.settle(this, units);
   }
 
   static receiptOf(decision: unknown): Receipt | undefined {

@@ -99,6 +99,8 @@ describe('A limiter whose store fails', () => {
       policies: [{ name: 'default', windowMs: 1000, allowed: true, ...numbers }],
     });
     expect(await limiter.peek('k', { cost: 7 })).toMatchObject({ allowed: true, cost: 7 });
+    // Nothing was charged, so there is nothing to settle.
+    await expect(decisions[9].settle(2)).resolves.toBeUndefined();
     store.failure = undefined;
     expect(await limiter.consume('k')).toMatchObject({ degraded: false, remaining: 2 });
   });
@@ -369,6 +371,21 @@ describe('What was used while the store was away', () => {
     await limiter.settle(more, 6);
     expect(await limiter.peek('k')).toMatchObject({ remaining: 3 });
     expect(store.charges).toEqual([['k', [5]]]);
+  });
+
+  it('settles what anybody decided for it, by the decision alone', async () => {
+    const { store, limiter } = open({ policies: [{ ...three, limit: 10 }] });
+    const charged = await limiter.consume('k', { cost: 1 });
+    store.failure = away();
+    const degraded = await limiter.consume('k', { cost: 3 });
+    expect([charged.degraded, degraded.degraded]).toEqual([false, true]);
+    await degraded.settle(1);
+    store.failure = undefined;
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 8 });
+    await degraded.settle(2);
+    await charged.settle(4);
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 4 });
+    await expect(charged.settle(-1)).rejects.toThrow('Expected `units` to be an integer from 0 to 2^53 - 1');
   });
 
   it('is corrected again after a correction that surely was not run', async () => {

@@ -5,7 +5,7 @@
  */
 
 import { isRecord, oneOf, parseUnits } from './check.js';
-import { type Maker, readAnswer, receiptOf } from './decision.js';
+import { type Maker, readAnswer, receiptOf, type Settler } from './decision.js';
 import { expected, isStoreError, type StoreError } from './errors.js';
 import type { Limiter, RequestOptions } from './limiter.js';
 import { planOf } from './policy.js';
@@ -48,7 +48,7 @@ export interface Fallback {
 }
 
 /** A limiter on a store that may fail, and one who decides then. */
-export class Ladder implements Limiter<true> {
+export class Ladder implements Limiter<true>, Settler {
   readonly name: string;
   readonly policies: readonly ParsedPolicy[];
   readonly #limiter: Limiter<true>;
@@ -112,6 +112,7 @@ function copyOf({ limit, ...others }: RequestOptions): RequestOptions {
 /** Admits or refuses everything, and knows nothing. */
 export class Blind implements Fallback, Maker {
   readonly degraded = true;
+  readonly owner: this = this;
   readonly #policies: readonly ParsedPolicy[];
   readonly #allow: boolean;
 

@@ -26,6 +26,66 @@ class Forgetful implements Store<true> {
 
 const failed = (outcome: 'not-run' | 'unknown') => new StoreError('ERR_SLUICE_STORE', 'away', outcome);
 
+describe('A decision', () => {
+  const policies = [{ algorithm: 'fixed-window', limit: 10, window: '1h' }] as const;
+
+  it('settles itself as its limiter does: at once in memory, and else by a promise', async () => {
+    const memory = createLimiter({ policies });
+    const decision = memory.consume('k', { cost: 2 });
+    expect(decision.settle(5)).toBeUndefined();
+    expect(memory.peek('k').remaining).toBe(5);
+    decision.settle(1);
+    expect(memory.peek('k').remaining).toBe(9);
+    expect(() => decision.settle(0.5)).toThrow(
+      'Expected `units` to be an integer from 0 to 2^53 - 1, got 0.5.',
+    );
+
+    const later = createLimiter({ policies, store: new Forgetful(), onStoreError: 'throw' });
+    const promised = await later.consume('k');
+    await expect(promised.settle(4)).resolves.toBeUndefined();
+    expect((await later.peek('k')).remaining).toBe(6);
+    await expect(promised.settle(-1)).rejects.toThrow(TypeError);
+  });
+
+  it('has nothing to settle if it was denied or only peeked at', () => {
+    const limiter = createLimiter({ policies });
+    limiter.peek('k').settle(3);
+    limiter.consume('k', { cost: 11 }).settle(3);
+    expect(limiter.peek('k').remaining).toBe(10);
+  });
+
+  it('leaves to a later refund all that settling left', () => {
+    const limiter = createLimiter({ policies });
+    const decision = limiter.consume('k', { cost: 2 });
+    decision.settle(6);
+    limiter.refund(decision);
+    expect(limiter.peek('k').remaining).toBe(10);
+  });
+
+  it('cannot settle once its limiter is closed', () => {
+    const limiter = createLimiter({ policies });
+    const decision = limiter.consume('k');
+    limiter.close();
+    expect(() => decision.settle(2)).toThrow('The limiter `default` is closed.');
+  });
+
+  it('shows its fields and no more where it is written out', () => {
+    const limiter = createLimiter({ policies });
+    expect(Object.keys(limiter.consume('k'))).toEqual([
+      'allowed',
+      'policy',
+      'limit',
+      'remaining',
+      'retryAfterMs',
+      'resetMs',
+      'delayMs',
+      'cost',
+      'degraded',
+      'policies',
+    ]);
+  });
+});
+
 describe('What could not be given back or settled', () => {
   const open = () => {
     const store = new Forgetful();

@@ -8,9 +8,16 @@ import { ChargingTable } from './charging-table.js';
 import { isRecord, parseName, parseUnits, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
 import { Debts, MOST_KEYS } from './debts.js';
-import { type Maker, type Receipt, readAnswer, receiptOf } from './decision.js';
+import { type Maker, type Receipt, readAnswer, receiptOf, type Settler } from './decision.js';
 import { ArgumentError, expected, isStoreError } from './errors.js';
-import { Blind, Ladder, type OnStoreError, parseLocalShare, parseOnStoreError } from './ladder.js';
+import {
+  Blind,
+  type Fallback,
+  Ladder,
+  type OnStoreError,
+  parseLocalShare,
+  parseOnStoreError,
+} from './ladder.js';
 import { Local, sharePolicies } from './local.js';
 import { MemoryStore } from './memory/memory-store.js';
 import { parseLimit, parsePolicies, planOf } from './policy.js';
@@ -165,7 +172,7 @@ function createLadder(
 ): Limiter<true> {
   if (onStoreError !== 'local') {
     const fallback = new Blind(policies, onStoreError === 'allow');
-    return new Ladder(new StoreLimiter(name, policies, store, clock), fallback);
+    return owning(new StoreLimiter(name, policies, store, clock), fallback);
   }
   const now = () => nowOf(clock);
   const memory = new MemoryStore({ maxKeys: MOST_KEYS });
@@ -173,11 +180,19 @@ function createLadder(
   const debts = new Debts(policies);
   const table = new ChargingTable(store.open(name, policies), debts, now);
   const limiter = new StoreLimiter(name, policies, store, clock, false, table);
-  return new Ladder(limiter, new Local(policies, local, localShare, table, debts, now));
+  return owning(limiter, new Local(policies, local, localShare, table, debts, now), local);
+}
+
+/** Returns the ladder that settles what its parts decide. */
+function owning(limiter: StoreLimiter<true>, fallback: Fallback, local?: StoreLimiter<false>): Ladder {
+  const ladder = new Ladder(limiter, fallback);
+  for (const part of [limiter, local]) if (part !== undefined) part.owner = ladder;
+  return ladder;
 }
 
 class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
   readonly degraded: boolean;
+  owner: Settler = this;
   readonly name: string;
   readonly policies: readonly ParsedPolicy[];
   readonly #clock: Clock | undefined;

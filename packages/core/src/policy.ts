@@ -27,7 +27,7 @@ const OPTIONS: Readonly<Record<AlgorithmName, readonly string[]>> = {
   'sliding-window-counter': ['buckets', 'edge', 'rounding', 'countDenied'],
   'token-bucket': ['burst'],
   gcra: ['burst'],
-  'leaky-bucket': ['capacity'],
+  'leaky-bucket': ['capacity', 'maxDelay'],
 };
 
 /** Every option of a policy but its name; adapters take them for a lone policy. */
@@ -88,6 +88,8 @@ function parsePolicy(input: unknown, place: number, path: string): ParsedPolicy 
       burst === undefined
         ? undefined
         : whole(burst, 1, MOST, `${path}${given.burst === undefined ? 'capacity' : 'burst'}`),
+    maxDelayMs:
+      given.maxDelay === undefined ? undefined : parseDuration(given.maxDelay, `${path}maxDelay`, CODE),
     buckets,
     edge: oneOf(EDGES, edge, `${path}edge`, CODE),
     rounding: oneOf(ROUNDINGS, rounding, `${path}rounding`, CODE),
@@ -116,9 +118,9 @@ function termOf(policy: ParsedPolicy, limit: number, name: string, code: ErrorCo
       `Expected \`${name}\` per window to be a rate that gcra can hold exactly, got ${limit} per ${policy.windowMs} ms; token-bucket can.`,
     );
   }
-  const bucket = policy.capacity !== undefined && limit > 0;
+  const sized = policy.capacity !== undefined || policy.maxDelayMs !== undefined;
   // All of a bucket refills in burst * period / rate.
-  const windowMs = bucket ? ceilMulDiv(numbers[0], numbers[2], numbers[1]) : policy.windowMs;
+  const windowMs = sized && limit > 0 ? ceilMulDiv(numbers[0], numbers[2], numbers[1]) : policy.windowMs;
   return { name: policy.name, algorithm: policy.algorithm, numbers, windowMs };
 }
 

@@ -27,14 +27,16 @@ export interface PolicyBase {
 }
 
 /** Options that mean something to other algorithms only. */
-type Without<Option extends 'countDenied' | 'buckets' | 'edge' | 'rounding' | 'burst' | 'capacity'> = {
+type Without<
+  Option extends 'countDenied' | 'buckets' | 'edge' | 'rounding' | 'burst' | 'capacity' | 'maxDelay',
+> = {
   readonly [Name in Option]?: never;
 };
 
 /** Counts in windows aligned to the epoch; a stretch across an edge can see twice the limit. */
 export interface FixedWindowPolicy
   extends PolicyBase,
-    Without<'buckets' | 'edge' | 'rounding' | 'burst' | 'capacity'> {
+    Without<'buckets' | 'edge' | 'rounding' | 'burst' | 'capacity' | 'maxDelay'> {
   readonly algorithm: 'fixed-window';
   /** Count denied requests as well. Default `false`. */
   readonly countDenied?: boolean;
@@ -43,12 +45,12 @@ export interface FixedWindowPolicy
 /** Keeps every admitted request: never more than the limit in any window. */
 export interface SlidingWindowLogPolicy
   extends PolicyBase,
-    Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'burst' | 'capacity'> {
+    Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'burst' | 'capacity' | 'maxDelay'> {
   readonly algorithm: 'sliding-window-log';
 }
 
 /** Counts in `buckets` and estimates the part of the oldest one that is still inside the window. */
-export interface SlidingWindowCounterPolicy extends PolicyBase, Without<'burst' | 'capacity'> {
+export interface SlidingWindowCounterPolicy extends PolicyBase, Without<'burst' | 'capacity' | 'maxDelay'> {
   readonly algorithm?: 'sliding-window-counter';
   /** How many buckets the window is cut into; `window` must be a multiple of it. Default 1. */
   readonly buckets?: number;
@@ -63,7 +65,7 @@ export interface SlidingWindowCounterPolicy extends PolicyBase, Without<'burst' 
 /** A bucket of `burst` tokens that refills at `limit` per `window`. */
 export interface TokenBucketPolicy
   extends PolicyBase,
-    Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'capacity'> {
+    Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'capacity' | 'maxDelay'> {
   readonly algorithm: 'token-bucket';
   /** The most that can be taken at once. Default: the limit. */
   readonly burst?: number;
@@ -72,7 +74,7 @@ export interface TokenBucketPolicy
 /** The token bucket as one number per key (the theoretical arrival time of ITU-T I.371). */
 export interface GcraPolicy
   extends PolicyBase,
-    Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'capacity'> {
+    Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'capacity' | 'maxDelay'> {
   readonly algorithm: 'gcra';
   /** The most that can be taken at once. Default: the limit. */
   readonly burst?: number;
@@ -85,6 +87,11 @@ export interface LeakyBucketPolicy
   readonly algorithm: 'leaky-bucket';
   /** How much fits into the queue. Default: the limit. */
   readonly capacity?: number;
+  /**
+   * The longest wait: lowers the capacity until no request that takes a place waits longer. One that finds no place
+   * within it is denied.
+   */
+  readonly maxDelay?: Duration;
 }
 
 /** An algorithm with its numbers. */
@@ -137,6 +144,21 @@ export interface Decision {
   readonly degraded: boolean;
   /** Every policy's own answer, in the order of the policies. */
   readonly policies: readonly PolicyDecision[];
+  /**
+   * Corrects what was charged to what the request really cost, as `Limiter.settle` of the limiter that decided does: at
+   * once on a synchronous store, by promise on the others. For where the limiter is not at hand.
+   *
+   * @param units - what the request cost in all.
+   * @throws ArgumentError if the units are none, or the limiter is closed.
+   * @throws StoreError if the store could not answer.
+   *
+   * @example
+   * import { createLimiter } from '@sluice/core';
+   * const limiter = createLimiter({ policies: [{ limit: 100_000, window: '1m' }] });
+   * const decision = limiter.consume('user:42', { cost: 500 });
+   * decision.settle(734);
+   */
+  settle(units: number): void | Promise<void>;
 }
 
 /** Where `now` comes from: whole milliseconds since the epoch. */
@@ -152,6 +174,8 @@ export interface ParsedPolicy {
   readonly windowMs: number;
   /** `burst` or `capacity` where one was given; otherwise the limit is the capacity. */
   readonly capacity: number | undefined;
+  /** The longest wait in a queue, where one was given: lowers the capacity. */
+  readonly maxDelayMs: number | undefined;
   readonly buckets: number;
   readonly edge: 'weighted' | 'drop' | 'keep';
   readonly rounding: 'none' | 'down';

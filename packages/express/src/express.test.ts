@@ -24,7 +24,7 @@ const expressOptions = (options: Parameters<Start>[0]['limits'][number]) =>
   );
 
 function starting(createApp: typeof express): Start {
-  return async ({ limits, trustProxy = false, plainErrors = false, cors: sharing, before }) => {
+  return async ({ limits, trustProxy = false, plainErrors = false, cors: sharing, before, answer }) => {
     const app = createApp();
     const errors: unknown[] = [];
     let handled = 0;
@@ -42,6 +42,7 @@ function starting(createApp: typeof express): Start {
     app.use((request: Request, response: Response) => {
       handled += 1;
       if (request.get('x-fail')) throw new Error('The route failed.');
+      if (answer !== undefined) return answer(response, request.rateLimit ?? null);
       response.json({ decision: request.rateLimit ?? null });
     });
     app.use((error: unknown, _request: Request, response: Response, next: NextFunction) => {

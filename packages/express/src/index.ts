@@ -76,7 +76,7 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
   function limitRate(request: Request, response: Response, next: NextFunction): void {
     let verdict: ReturnType<typeof guard.check>;
     try {
-      verdict = guard.check(request);
+      verdict = guard.check(request, response);
     } catch (error) {
       next(error);
       return;
@@ -87,9 +87,9 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
   }
 
   function answer(verdict: Verdict, request: Request, response: Response, next: NextFunction): void {
+    const { decision, headers, denial, gone } = verdict;
     // Something else may have answered while the store was asked.
-    if (response.headersSent) return;
-    const { decision, headers, denial } = verdict;
+    if (gone || response.headersSent) return;
     if (decision !== undefined) request.rateLimit = decision;
     for (const [name, value] of headers) response.setHeader(name, value);
     exposeHeaders(request, response, headers);

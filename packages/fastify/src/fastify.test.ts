@@ -25,6 +25,7 @@ async function start({
   plainErrors = false,
   cors: sharing,
   before,
+  answer,
 }: Parameters<Start>[0]): ReturnType<Start> {
   const app = Fastify({ trustProxy: trustProxy && 'loopback' });
   const errors: unknown[] = [];
@@ -47,9 +48,10 @@ async function start({
     // The CORS plugin answers OPTIONS by itself.
     method: ['GET', 'POST', ...(sharing === undefined ? ['OPTIONS'] : [])],
     url: '/*',
-    handler: (request) => {
+    handler: (request, reply) => {
       handled += 1;
       if (request.headers['x-fail']) throw new Error('The route failed.');
+      if (answer !== undefined) return answer(reply.hijack().raw, request.rateLimit);
       return { decision: request.rateLimit };
     },
   });

@@ -101,7 +101,9 @@ export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
       }
       const guard = config[guardOf] ?? guards.general;
 
-      const { decision, headers, denial } = await guard.check(request);
+      const { decision, headers, denial, gone } = await guard.check(request, reply.raw);
+      // Nobody is there, and Fastify is to know that nothing comes.
+      if (gone) return reply.hijack();
       // Something else may have answered while the store was asked.
       if (reply.sent || reply.raw.headersSent) return reply;
       if (decision !== undefined) request.rateLimit = decision;

@@ -44,9 +44,9 @@ export function rateLimit(options: KoaRateLimitOptions): Middleware {
   const guard = createGuard(options, host);
 
   return async function limitRate(context, next) {
-    const { decision, headers, denial } = await guard.check(context);
+    const { decision, headers, denial, gone } = await guard.check(context, context.res);
     // Something else may have answered while the store was asked.
-    if (context.headerSent) return;
+    if (gone || context.headerSent) return;
     if (decision !== undefined) context.state.rateLimit = decision;
     for (const [name, value] of headers) context.set(name, value);
     exposeHeaders(context.req, context.res, headers);

@@ -22,7 +22,7 @@ const koaOptions = (options: Parameters<Start>[0]['limits'][number]) =>
   });
 
 function starting(App: typeof Koa): Start {
-  return async ({ limits, trustProxy = false, cors: sharing, before }) => {
+  return async ({ limits, trustProxy = false, cors: sharing, before, answer }) => {
     const app = new App();
     const errors: unknown[] = [];
     let handled = 0;
@@ -46,6 +46,10 @@ function starting(App: typeof Koa): Start {
     app.use((context) => {
       handled += 1;
       if (context.get('x-fail')) throw new Error('The route failed.');
+      if (answer !== undefined) {
+        context.respond = false;
+        return answer(context.res, context.state.rateLimit ?? null);
+      }
       context.body = { decision: context.state.rateLimit ?? null };
     });
 

@@ -6,11 +6,14 @@
 
 import { once } from 'node:events';
 import { bodies, thrown } from './answers.js';
+import { settling } from './charging.js';
 import { clients } from './clients.js';
+import { countingOnly } from './count-only.js';
 import type { Adapter, RunningDemo, Start } from './demo.js';
 import { denials } from './denials.js';
 import { accidents, construction, manyRequests, onRedis, severalLimiters } from './flow.js';
 import { functions } from './functions.js';
+import { holding } from './held.js';
 import { origins } from './origins.js';
 
 /** Declares the tests of one framework. */
@@ -33,6 +36,9 @@ export function adapterSuite({ name, start }: Adapter): void {
     describe('throws', () => thrown(tracked));
     describe('among origins', () => origins(tracked));
     describe('asks the user’s functions', () => functions(tracked));
+    describe('counts only', () => countingOnly(tracked));
+    describe('charges', () => settling(tracked));
+    describe('holds', () => holding(tracked));
     describe('knows who is asking', () => clients(tracked));
     describe('stands many requests', () => manyRequests(tracked));
     describe('stands beside others', () => severalLimiters(tracked));

@@ -78,6 +78,21 @@ export async function connect(app: RunningDemo): Promise<Socket> {
   return socket;
 }
 
+/** Sends a request, and returns what leaves before it is answered. */
+export async function come(app: RunningDemo): Promise<() => Promise<void>> {
+  const accepted = once(app.server, 'connection');
+  const client = await connect(app);
+  client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  const [socket] = (await accepted) as [Socket];
+  return async () => {
+    // A reset is an error as well.
+    const gone = new Promise((resolve) => socket.once('close', resolve));
+    client.destroy();
+    await gone;
+    await settle();
+  };
+}
+
 /** Lets everything run that is ready to run. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { IncomingHttpHeaders, Server } from 'node:http';
+import type { IncomingHttpHeaders, Server, ServerResponse } from 'node:http';
 import type { Decision } from '@sluice/core';
 import type { Awaitable, RateLimitOptions } from '@sluice/core/http';
 
@@ -40,6 +40,8 @@ interface Demo {
   readonly cors?: { readonly place: 'before' | 'after'; readonly exposed?: readonly string[] };
   /** Called before a request is limited, with a function that answers it with a 503. */
   readonly before?: (answer: () => void) => void;
+  /** Answers in place of the route, by Node's own response, as streams do. */
+  readonly answer?: (response: ServerResponse, decision: Decision | null) => void;
 }
 
 /** A demo that listens on a loopback port. */

@@ -10,11 +10,19 @@
  * @module
  */
 
+import { floorMulDiv } from './exact.js';
 import { type Algorithm, DELAY, IF_ADMITTED, NEXT, RESET, WRITES } from './outcome.js';
 import { time, tokenBucket } from './token-bucket.js';
 
 export const leakyBucket: Algorithm = {
-  numbers: tokenBucket.numbers,
+  numbers(policy, limit) {
+    const numbers = tokenBucket.numbers(policy, limit);
+    if (policy.maxDelayMs === undefined || limit === 0) return numbers;
+    // What takes a place waits for at most capacity - 1 units, so for at most ceil((capacity - 1) * period / rate). That
+    // is no longer than maxDelay just if capacity - 1 <= maxDelay * rate / period, maxDelay being a whole number.
+    const [capacity, rate, period, own] = numbers;
+    return [Math.min(capacity, floorMulDiv(policy.maxDelayMs, rate, period) + 1), rate, period, own];
+  },
 
   width: tokenBucket.width,
 

@@ -21,11 +21,15 @@ function isThenable<T>(value: Awaitable<T>): value is PromiseLike<T> {
 /** Timers cannot be set for longer. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** Resolves after `ms`, however many. */
-export async function sleep(ms: number): Promise<void> {
-  for (let left = ms; left > 0; left -= LONGEST_TIMER) {
-    await new Promise((resolve) => setTimeout(resolve, Math.min(left, LONGEST_TIMER)));
-  }
+/** Calls `work` after `ms`, however many. Returns what forgets it. */
+export function after(ms: number, work: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const wait = (left: number) => {
+    const next = () => (left > LONGEST_TIMER ? wait(left - LONGEST_TIMER) : work());
+    timer = setTimeout(next, Math.min(left, LONGEST_TIMER));
+  };
+  wait(ms);
+  return () => clearTimeout(timer);
 }
 
 /**

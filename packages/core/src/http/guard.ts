@@ -10,12 +10,17 @@ import type { Limiter, RequestOptions } from '../limiter.js';
 import { parseLimit } from '../policy.js';
 import type { Decision } from '../types.js';
 import { parseIpv6Prefix } from './address.js';
-import { type Awaitable, sleep, then, withErrors } from './awaitable.js';
+import { type Awaitable, then, withErrors } from './awaitable.js';
 import { addressKeys } from './client-address.js';
+import { type Count, counterOf } from './count-only.js';
+import type { RawResponse } from './ending.js';
+import { giveBack } from './give-back.js';
 import type { Header } from './headers.js';
 import { type MemoryWatch, watchMemory } from './memory-watch.js';
 import { type LooseOptions, limiterOf, type RateLimitOptions } from './options.js';
-import { type Denial, type Refuse, refuserOf } from './refusal.js';
+import { isPreflight } from './preflight.js';
+import { Queue } from './queue.js';
+import { type Denial, type Reason, type Refuse, refuserOf } from './refusal.js';
 import { Teller, type Told, tellingOf } from './teller.js';
 
 /** How to read a framework's request. */
@@ -38,6 +43,8 @@ export interface Verdict {
   readonly headers: readonly Header[];
   /** Present if the request is to be refused. */
   readonly denial?: Denial;
+  /** `true` where the client left while the request was held: there is nobody to answer, and nothing to be done. */
+  readonly gone?: boolean;
 }
 
 /** Judges requests. Answers at once where nothing it asks needs waiting for. */
@@ -46,18 +53,28 @@ export interface Guard<Req, Handler = unknown> {
   /** The user's own answer to a denied request, if there is one. */
   readonly handler: Handler | undefined;
   /**
+   * @param response - Node's own. Without it, nobody learns when the request is over: it counts whatever comes of it,
+   *   and is held though its client leaves.
    * @throws whatever the user's functions throw, if it is an error; nothing is charged then.
    * @throws StoreError if the store failed and the limiter's `onStoreError` is `'throw'`.
    */
-  check(request: Req): Awaitable<Verdict>;
+  check(request: Req, response?: RawResponse): Awaitable<Verdict>;
 }
 
 const PASS: Verdict = { headers: [] };
+const GONE: Verdict = { headers: [], gone: true };
 
 /** What became of a request so far. */
 interface Trail {
   readonly charges: { readonly guard: object; readonly limiter: Limiter; readonly key: string }[];
   readonly told: Told;
+}
+
+/** A request on its way through a guard. */
+interface Visit<Req> {
+  readonly request: Req;
+  readonly response: RawResponse | undefined;
+  readonly trail: Trail;
 }
 
 const trails = new WeakMap<IncomingMessage, Trail>();
@@ -81,12 +98,16 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   readonly #host: Host<Req>;
   readonly #teller: Teller;
   readonly #refuse: Refuse<Req>;
+  readonly #count: Count<Req> | undefined;
+  readonly #queue: Queue;
   readonly #addressKey: (request: Req) => string;
   #watch: MemoryWatch | undefined;
 
   constructor(options: LooseOptions<Req, Handler>, host: Host<Req>) {
     const telling = tellingOf(options ?? {});
     this.#refuse = refuserOf(options ?? {});
+    this.#count = counterOf(options?.countOnly);
+    this.#queue = new Queue(options?.maxHeld);
     const ipv6Prefix = parseIpv6Prefix(options?.ipv6Prefix);
     // Last of all checks, as a limiter takes its name.
     this.limiter = limiterOf(options);
@@ -98,46 +119,71 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     this.#watch = watchMemory(options);
   }
 
-  readonly check: (request: Req) => Awaitable<Verdict> = withErrors((request: Req) => {
-    const trail = this.#trailOf(request);
+  readonly check: Guard<Req>['check'] = withErrors((request: Req, response?: RawResponse) => {
+    const raw = this.#host.raw(request);
+    if (this.#options.preflight !== true && isPreflight(raw)) return PASS;
+    const trail = trailOf(raw);
     if (trail.charges.some(({ guard }) => guard === this)) return PASS;
-    if (this.#watch?.see(this.#host.raw(request)) === false) this.#watch = undefined;
+    if (this.#watch?.see(raw) === false) this.#watch = undefined;
+    const visit = { request, response, trail };
     const { skip } = this.#options;
-    if (skip === undefined) return this.#judge(request, trail);
-    return then(skip(request), (skipped) => (skipped ? PASS : this.#judge(request, trail)));
+    if (skip === undefined) return this.#judge(visit);
+    return then(skip(request), (skipped) => (skipped ? PASS : this.#judge(visit)));
   });
 
-  #judge(request: Req, trail: Trail): Awaitable<Verdict> {
+  #judge(visit: Visit<Req>): Awaitable<Verdict> {
+    const { request, trail } = visit;
     const { cost = 1, limit } = this.#options;
     return then(this.#keyOf(request), (key) => {
       if (trail.charges.some((charge) => charge.limiter === this.limiter && charge.key === key)) return PASS;
       return then(typeof cost === 'function' ? cost(request) : cost, (units) => {
         checkCost(units);
-        if (typeof limit !== 'function') return this.#consume(request, key, { cost: units }, trail);
+        if (typeof limit !== 'function') return this.#consume(visit, key, { cost: units });
         return then(limit(request), (own) => {
           checkLimit(own);
-          return this.#consume(request, key, { cost: units, limit: own }, trail);
+          return this.#consume(visit, key, { cost: units, limit: own });
         });
       });
     });
   }
 
-  #consume(request: Req, key: string, options: RequestOptions, trail: Trail): Awaitable<Verdict> {
+  #consume(visit: Visit<Req>, key: string, options: RequestOptions): Awaitable<Verdict> {
     return then(this.limiter.consume(key, options), (decision) => {
-      trail.charges.push({ guard: this, limiter: this.limiter, key });
-      const verdict = this.#verdictOf(request, key, decision, trail);
-      return decision.delayMs === 0 ? verdict : sleep(decision.delayMs).then(() => verdict);
+      const { charges, told } = visit.trail;
+      charges.push({ guard: this, limiter: this.limiter, key });
+      const names = this.#teller.namesBeside(told);
+      const headers = this.#teller.tell(decision, key, names, told);
+      if (!decision.allowed) {
+        const violated = names.filter((_, i) => !decision.policies[i].allowed);
+        return this.#deny(visit, decision, headers, violated);
+      }
+      return decision.delayMs > 0
+        ? this.#hold(visit, decision, headers)
+        : this.#admit(visit, decision, headers);
     });
   }
 
-  #trailOf(request: Req): Trail {
-    const raw = this.#host.raw(request);
-    let trail = trails.get(raw);
-    if (trail === undefined) {
-      trail = { charges: [], told: { items: [], binding: undefined } };
-      trails.set(raw, trail);
+  #admit({ request, response }: Visit<Req>, decision: Decision, headers: Header[]): Verdict {
+    if (response !== undefined) this.#count?.(this.limiter, decision, request, response);
+    return { decision, headers };
+  }
+
+  /** Holds a request until its turn comes. What is not served is given back, as far as nobody queued behind it. */
+  #hold(visit: Visit<Req>, decision: Decision, headers: Header[]): Awaitable<Verdict> {
+    const held = this.#queue.hold(visit.response, decision.delayMs);
+    if (held === undefined) {
+      giveBack(this.limiter, decision);
+      return this.#deny(visit, decision, headers, 'full');
     }
-    return trail;
+    return held.then((how) => {
+      if (how === 'turn') return this.#admit(visit, decision, headers);
+      giveBack(this.limiter, decision);
+      return GONE;
+    });
+  }
+
+  #deny({ request }: Visit<Req>, decision: Decision, headers: Header[], why: Reason): Awaitable<Verdict> {
+    return then(this.#refuse(request, decision, why, headers), (refusal) => ({ decision, ...refusal }));
   }
 
   #keyOf(request: Req): Awaitable<string> {
@@ -150,14 +196,15 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
       return own;
     });
   }
+}
 
-  #verdictOf(request: Req, key: string, decision: Decision, { told }: Trail): Awaitable<Verdict> {
-    const names = this.#teller.namesBeside(told);
-    const headers = this.#teller.tell(decision, key, names, told);
-    if (decision.allowed) return { decision, headers };
-    const violated = names.filter((_, i) => !decision.policies[i].allowed);
-    return then(this.#refuse(request, decision, violated, headers), (refusal) => ({ decision, ...refusal }));
+function trailOf(raw: IncomingMessage): Trail {
+  let trail = trails.get(raw);
+  if (trail === undefined) {
+    trail = { charges: [], told: { items: [], binding: undefined } };
+    trails.set(raw, trail);
   }
+  return trail;
 }
 
 /** Nothing would mean that the limiter's own limits stand; what a name may stand for is the limiter's to check. */

@@ -79,6 +79,7 @@ function tell(
     cost: 1,
     degraded: false,
     policies,
+    settle: () => undefined,
   };
   const limiter = { name: 'default', policies, consume: () => decision };
   jest.spyOn(Date, 'now').mockReturnValue(now);

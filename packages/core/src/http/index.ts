@@ -9,6 +9,8 @@ export type { Awaitable } from './awaitable.js';
 export type { BodyOption, DenialBody } from './body.js';
 export { byHeader, type WithHeaders } from './by-header.js';
 export { type ClientIpOptions, clientIp, type WithPeer } from './client-ip.js';
+export type { CountsFunction } from './count-only.js';
+export type { RawResponse } from './ending.js';
 export { type Exposing, exposeHeaders } from './expose.js';
 export { createGuard, type Guard, type Host, type Verdict } from './guard.js';
 export {

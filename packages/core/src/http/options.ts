@@ -12,6 +12,7 @@ import { POLICY_OPTIONS, parseLimit } from '../policy.js';
 import type { Policy, Store } from '../types.js';
 import type { Awaitable } from './awaitable.js';
 import type { BodyOption } from './body.js';
+import type { CountsFunction } from './count-only.js';
 import type { HeaderFormat, ResetFormat } from './headers.js';
 
 const CODE = 'ERR_SLUICE_OPTION';
@@ -70,6 +71,19 @@ export interface CommonOptions<Req, Handler> {
   readonly cost?: number | ((request: Req) => Awaitable<number>);
   /** Requests of which it returns `true` are not limited. */
   readonly skip?: (request: Req) => Awaitable<boolean>;
+  /**
+   * Counts but requests that `'failed'` (a status of 400 or more) or `'succeeded'` (any other), or those of which a
+   * function returns `true`, asked when the response is over. All are charged first; those that do not count are given
+   * back. One whose client left before all was sent counts, unless the function says otherwise.
+   */
+  readonly countOnly?: 'failed' | 'succeeded' | CountsFunction<Req>;
+  /** Limit CORS preflights as well. Default `false`. */
+  readonly preflight?: boolean;
+  /**
+   * How many requests of a leaky bucket are held at once until it is their turn: the next one is answered with a 503.
+   * Default 1000.
+   */
+  readonly maxHeld?: number;
   /** How limits are told: a format, a list of formats that do not contradict each other, or `false`. Default `'legacy'`. */
   readonly headers?: HeaderFormat | readonly HeaderFormat[] | false;
   /** The time in `X-RateLimit-Reset`: in seconds since the `'epoch'` (the default), or in `'seconds'` from now. */
@@ -108,7 +122,7 @@ const CHOSEN = ['name', 'store', 'onStoreError', 'localShare'];
 
 const TOLD = ['headers', 'resetFormat', 'partitionSecret', 'body', 'contentType', 'handler', 'throw'];
 
-const COMMON = [...CHOSEN, 'key', 'ipv6Prefix', 'cost', 'skip', ...TOLD];
+const COMMON = [...CHOSEN, 'key', 'ipv6Prefix', 'cost', 'skip', 'countOnly', 'preflight', 'maxHeld', ...TOLD];
 const KNOWN = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
 
 /** Options that say what the policy is, and who answers. A route's own choice of one kind replaces the other kinds. */
@@ -182,7 +196,8 @@ function checkFunctions<Req, Handler>(options: LooseOptions<Req, Handler>): void
     const value = options[option];
     if (value !== undefined && typeof value !== 'function') throw expected(CODE, option, 'a function', value);
   }
-  const { cost } = options;
+  const { cost, preflight = false } = options;
+  if (typeof preflight !== 'boolean') throw expected(CODE, 'preflight', 'true or false', preflight);
   if (cost !== undefined && typeof cost !== 'function' && (!Number.isSafeInteger(cost) || cost < 0)) {
     throw expected(CODE, 'cost', 'an integer >= 0 or a function', cost);
   }

@@ -20,7 +20,7 @@ import type { Header } from './headers.js';
 export class RateLimitError extends Error {
   override readonly name = 'RateLimitError';
   readonly code = 'ERR_SLUICE_DENIED';
-  /** 429; or 503 where the store failed and `onStoreError` is `'deny'`. */
+  /** 429; or 503 where the store failed and `onStoreError` is `'deny'`, or where too many requests are held. */
   readonly status: number;
   /** The same, by the name that Fastify knows it under. */
   readonly statusCode: number;

@@ -27,11 +27,14 @@ interface Refusal {
   readonly denial: Denial;
 }
 
-/** Refuses a request, of which the policies named `violated` deny; `told` is what headers tell of its limits. */
+/** Why a request is refused: the names of the policies that deny it, or that no more can be held until their turn. */
+export type Reason = readonly string[] | 'full';
+
+/** Refuses a request; `told` is what headers tell of its limits. */
 export type Refuse<Req> = (
   request: Req,
   decision: Decision,
-  violated: readonly string[],
+  reason: Reason,
   told: readonly Header[],
 ) => Awaitable<Refusal>;
 
@@ -59,17 +62,22 @@ export function refuserOf<Req>(options: AnswerOptions<Req>): Refuse<Req> {
   }
   const findContent = contentFinder(body, contentType);
 
-  return (request, decision, violated, told) => {
-    const { retryAfterMs } = decision;
-    const status = Number.isNaN(retryAfterMs) ? 503 : 429;
+  return (request, decision, reason, told) => {
+    const full = reason === 'full';
+    // After that, what was before it has left its queue, and it need not be held.
+    const retryAfterMs = full ? decision.delayMs : decision.retryAfterMs;
+    const status = full || Number.isNaN(retryAfterMs) ? 503 : 429;
     const headers: Header[] = [...told, ['Cache-Control', 'no-store']];
     if (Number.isFinite(retryAfterMs)) headers.push(['Retry-After', String(retryAfterOf(retryAfterMs))]);
     if (handler !== undefined) return { headers, denial: { status, body: '' } };
     if (throws) {
-      const error = new RateLimitError(problemDetail(retryAfterMs), status, headers, decision);
+      const error = new RateLimitError(problemDetail(status, retryAfterMs), status, headers, decision);
       return { headers, denial: { status, body: '', error } };
     }
-    const problem = () => ({ type: PROBLEM_TYPE, body: problemBody(violated, retryAfterMs) });
+    const problem = () => ({
+      type: PROBLEM_TYPE,
+      body: problemBody(status, full ? [] : reason, retryAfterMs),
+    });
     // What the user says to who is over the limit, nobody knows to be true of a 503.
     const own = status === 429 ? findContent?.(request, decision) : undefined;
     return then(own, (content = problem()) => {

@@ -11,7 +11,8 @@ export type WarningCode =
   | 'SLUICE_PROXY_NOT_TRUSTED'
   | 'SLUICE_EVERYONE_TRUSTED'
   | 'SLUICE_LIMITER_PER_REQUEST'
-  | 'SLUICE_MEMORY_NOT_SHARED';
+  | 'SLUICE_MEMORY_NOT_SHARED'
+  | 'SLUICE_COUNT_ONLY_FAILED';
 
 const given = new Set<WarningCode>();
 

@@ -1,0 +1,58 @@
+/**
+ * The end of a response: when it comes, and whether everything was sent by then.
+ *
+ * @module
+ */
+
+import type { ServerResponse } from 'node:http';
+import type { Http2ServerResponse } from 'node:http2';
+
+/** Node's own response, of HTTP/1.1 or of HTTP/2. */
+export type RawResponse = ServerResponse | Http2ServerResponse;
+
+/** What waits for the end of a response. */
+const waiting = new WeakMap<RawResponse, Set<() => void>>();
+
+/**
+ * Calls `work` once when the response is over, whatever ended it; at once if it is over already. Returns what lets go
+ * of `work`. However much waits for one response, it has one listener.
+ */
+export function whenOver(response: RawResponse, work: () => void): () => void {
+  if (isOver(response)) {
+    work();
+    return () => {};
+  }
+  const works = waiting.get(response) ?? listenTo(response);
+  works.add(work);
+  return () => works.delete(work);
+}
+
+/** Apart from the above: the listener would keep all that is to be let go of. */
+function listenTo(response: RawResponse): Set<() => void> {
+  const works = new Set<() => void>();
+  waiting.set(response, works);
+  // Comes once, after `finish`, a lost connection or an error; those who ask later see that the response is over.
+  response.once('close', () => {
+    for (const work of works) work();
+    works.clear();
+  });
+  return works;
+}
+
+function isOver(response: RawResponse): boolean {
+  if (isHttp2(response)) return response.stream.destroyed;
+  return response.destroyed;
+}
+
+/** Whether a response that is over was ended by the server, and sent. */
+export function isComplete(response: RawResponse): boolean {
+  if (!response.writableEnded) return false;
+  // With HTTP/2, a reset is told of as the finish is.
+  if (isHttp2(response)) return response.stream.rstCode === 0;
+  // Requests that are injected have a response that is never written out, and a connection that is never lost.
+  return response.writableFinished || response.socket?.destroyed !== true;
+}
+
+function isHttp2(response: RawResponse): response is Http2ServerResponse {
+  return 'stream' in response && response.stream !== undefined;
+}
