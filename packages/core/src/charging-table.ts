@@ -5,12 +5,15 @@
  */
 
 import { setImmediate } from 'node:timers/promises';
-import { bookingOf, type ChargeOutcome, type Debt, type Debts, type Loan } from './debts.js';
+import { type ChargeOutcome, correctionsOf, type Debt, type Debts, type Loan, undo } from './debts.js';
 import { isStoreError } from './errors.js';
 import type { Answer, Charge, Gate, Plan, Table } from './types.js';
 
 /** How many keys are charged at once when the store is back. */
 const BATCH = 100;
+
+/** What the store refuses to be charged, because a node is away or a key is not ours, is not tried more often. */
+const BETWEEN_SWEEPS_MS = 500;
 
 /**
  * Sends the charge of a key that owes right before the key's next decision, and those of all other keys, batch by
@@ -24,6 +27,7 @@ export class ChargingTable implements Table<true> {
   readonly #now: () => number | undefined;
   #failing = false;
   #sweeping = false;
+  #nextSweepMs = 0;
   #closed = false;
 
   constructor(table: Table<true>, debts: Debts, now: () => number | undefined) {
@@ -38,9 +42,8 @@ export class ChargingTable implements Table<true> {
 
   decide(id: string, cost: number, plan: Plan, charge: boolean, now: number | undefined): Promise<Answer> {
     // Not with the request that finds out whether the store is back: were that lost, so would be what the key owes.
-    if (this.#debts.size > 0 && this.#serves) {
-      for (const debt of this.#debtsOf(id, now)) void this.#send(debt, now);
-    }
+    const debt = this.#debts.size > 0 && this.#serves ? this.#debts.take(id, now) : undefined;
+    if (debt !== undefined) void this.#send(debt, now);
     return this.#table.decide(id, cost, plan, charge, now);
   }
 
@@ -69,12 +72,22 @@ export class ChargingTable implements Table<true> {
 
   /** Takes units off a loan wherever it is by now, or adds negative ones to it. */
   async correctLoan(loan: Loan, units: number, now: number | undefined): Promise<void> {
-    await loan.debtor.sent;
-    const booked = bookingOf(loan, units);
-    if (booked === undefined) {
+    while (loan.debtor.sent !== undefined && !loan.debtor.gone) await loan.debtor.sent;
+    const corrections = correctionsOf(loan, units);
+    if (corrections === undefined) {
       this.#debts.correct(loan, units, now);
-      if (units < 0) this.#failing = true;
-    } else await this.#table.correct(loan.id, units, loan.plan, booked, now);
+      // It may be owed anew, and the key may never come again.
+      this.#failing ||= units < 0;
+      return;
+    }
+    for (const correction of corrections) {
+      try {
+        await this.#table.correct(loan.id, correction.units, correction.plan, correction.charges, now);
+      } catch (error) {
+        if (isStoreError(error) && error.outcome === 'not-run') undo(loan, correction);
+        throw error;
+      }
+    }
   }
 
   /** The store has failed to decide. */
@@ -84,7 +97,7 @@ export class ChargingTable implements Table<true> {
 
   /** The store has decided. */
   answered(): void {
-    if (!this.#failing || this.#sweeping) return;
+    if (!this.#failing || this.#sweeping || performance.now() < this.#nextSweepMs) return;
     this.#failing = false;
     if (this.#debts.size > 0) void this.#sweep();
   }
@@ -100,32 +113,34 @@ export class ChargingTable implements Table<true> {
     } catch (error) {
       outcome = isStoreError(error) ? error.outcome : 'unknown';
     }
-    // What is owed still is swept up after the next answer.
-    if (outcome === 'not-run') this.#failing = true;
     debt.conclude(outcome);
+    // What is owed still is swept up after an answer that comes later.
+    this.#failing ||= this.#debts.size > 0;
   }
 
   /** Charges every key that owes now. What is left when the store is away again waits until it has answered again. */
   async #sweep(): Promise<void> {
     this.#sweeping = true;
     const ids = [...this.#debts.ids];
+    // Whole nodes may be away: what was refused before is tried again a few keys at a time.
+    let retries = BATCH;
+    const take = (id: string, now: number | undefined) => {
+      const debt = this.#debts.take(id, now, retries > 0);
+      if (debt?.refused) retries -= 1;
+      return debt ?? [];
+    };
     try {
       for (let i = 0; i < ids.length && this.#serves && !this.#closed; i += BATCH) {
         const now = this.#now();
-        const debts = ids.slice(i, i + BATCH).flatMap((id) => [...this.#debtsOf(id, now)]);
+        const debts = ids.slice(i, i + BATCH).flatMap((id) => take(id, now));
         await Promise.all(debts.map((debt) => this.#send(debt, now)));
         await setImmediate();
       }
-      this.#failing ||= !this.#serves;
     } catch {
       // The clock is the caller's, and may throw.
-      this.#failing = true;
     }
+    this.#failing ||= this.#debts.size > 0;
     this.#sweeping = false;
-  }
-
-  *#debtsOf(id: string, now: number | undefined): Generator<Debt> {
-    for (let debt = this.#debts.take(id, now); debt !== undefined; debt = this.#debts.take(id, now))
-      yield debt;
+    this.#nextSweepMs = performance.now() + BETWEEN_SWEEPS_MS;
   }
 }

@@ -1,4 +1,4 @@
-import { bookingOf, Debts } from './debts.js';
+import { correctionsOf, Debts } from './debts.js';
 import { planFor } from './ladder.js';
 import { parsePolicies } from './policy.js';
 
@@ -8,7 +8,12 @@ const plan = planFor(policies, undefined);
 /** Debts, at the beginning of a window. */
 function open() {
   const debts = new Debts(policies);
-  return { debts, unitsOf: (id: string, now = 0) => debts.take(id, now)?.units };
+  const unitsOf = (id: string, now = 0) => {
+    const debt = debts.take(id, now);
+    debt?.conclude('unknown');
+    return debt?.units;
+  };
+  return { debts, unitsOf };
 }
 
 describe('A debt', () => {
@@ -37,7 +42,11 @@ describe('A debt', () => {
       const debt = debts.take('a', 0);
       debts.add('a', 3, plan, 0);
       debt?.conclude(outcome);
-      for (const units of owed) expect(unitsOf('a')).toEqual([units]);
+      for (const units of owed) {
+        const next = debts.take('a', 0);
+        expect(next?.units).toEqual([units]);
+        next?.conclude('unknown');
+      }
       expect(unitsOf('a')).toBeUndefined();
     }
   });
@@ -115,16 +124,58 @@ describe('A debt', () => {
     expect(unitsOf('a', 1000)).toBeUndefined();
   });
 
-  it('is booked where the store has charged it, and is not given back there what the store may not have taken', () => {
+  it('shrinks and grows by the same request again and again, and no other pays for that', () => {
+    const { debts, unitsOf } = open();
+    const none = debts.add('a', 0, plan, 0);
+    expect(unitsOf('a')).toBeUndefined();
+    debts.add('a', 3, plan, 0);
+    debts.correct(none, -4, 0);
+    debts.correct(none, 1, 0);
+    debts.correct(none, -2, 0);
+    // 5 are its own.
+    debts.correct(none, 6, 0);
+    expect(unitsOf('a')).toEqual([3]);
+  });
+
+  it('of one key is on its way but once, and what was refused can be told from what was not', () => {
     const { debts } = open();
-    const loan = debts.add('a', 4, plan, 0);
-    expect(bookingOf(loan, 1)).toBeUndefined();
-    debts.take('a', 0)?.conclude([3, 0, 995, 5, 0]);
-    expect(bookingOf(loan, 1)).toEqual([{ at: 5, level: 7 }]);
-    const full = debts.add('a', 4, plan, 0);
-    debts.take('a', 0)?.conclude([0, 0, 995, 5, 0]);
-    expect(bookingOf(full, 1)).toBeUndefined();
-    expect(bookingOf(full, -1)).toEqual([{ at: 5, level: 10 }]);
+    debts.add('a', 2, plan, 0);
+    const debt = debts.take('a', 0);
+    debts.add('a', 3, plan, 0);
+    expect(debts.take('a', 0)).toBeUndefined();
+    debt?.conclude('not-run');
+    expect(debts.take('a', 0, false)).toBeUndefined();
+    expect(debts.take('a', 0)).toMatchObject({ units: [2], refused: true });
+  });
+
+  it('that the store has charged is corrected there, and gives back to no policy more than it took', () => {
+    const two = parsePolicies([
+      { name: 'a', algorithm: 'fixed-window', limit: 10, window: '1s' },
+      { name: 'b', algorithm: 'fixed-window', limit: 20, window: '1s' },
+    ]);
+    const debts = new Debts(two);
+    const both = planFor(two, undefined);
+    const [a, b] = both.terms;
+    const [loan, other] = [debts.add('k', 4, both, 0), debts.add('k', 5, both, 0)];
+    expect(correctionsOf(loan, 1)).toBeUndefined();
+    // Of the 9 units, a takes 6, as no more remain.
+    debts.take('k', 0)?.conclude([0, 0, 995, 5, 6, 11, 0, 995, 5, 9]);
+    expect(correctionsOf(loan, 4)).toEqual([
+      {
+        units: 4,
+        plan: { places: [0, 1], terms: [a, b] },
+        charges: [
+          { at: 5, level: 10 },
+          { at: 5, level: 9 },
+        ],
+      },
+    ]);
+    expect(correctionsOf(other, 5)).toEqual([
+      { units: 2, plan: { places: [0], terms: [a] }, charges: [{ at: 5, level: 6 }] },
+      { units: 5, plan: { places: [1], terms: [b] }, charges: [{ at: 5, level: 5 }] },
+    ]);
+    expect(correctionsOf(other, 1)).toEqual([]);
+    expect(correctionsOf(other, -3)).toMatchObject([{ units: -3, plan: { places: [0, 1] } }]);
   });
 });
 

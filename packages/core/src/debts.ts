@@ -17,6 +17,13 @@ const MOST_CHARACTERS = 128 * MOST_KEYS;
 /** What becomes of a debt that is sent to the store: its answer, or that nothing was run, or that nobody knows. */
 export type ChargeOutcome = Answer | Outcome;
 
+/** What the store has booked of a debt under one policy. */
+interface Booking extends Charge {
+  /** The units it took and has not given back: it takes no more than what remains. */
+  taken: number;
+  level: number;
+}
+
 /** What a key has come to owe until it is sent to the store. */
 interface Debtor {
   /** Its place in the table: another debt of the key may arise while this one is on its way. */
@@ -25,19 +32,24 @@ interface Debtor {
   plan: Plan;
   /** A debt of the same key that arose later. */
   next: Debtor | undefined;
-  /** Settled when it is known what became of it. */
+  /** While it is on its way: settled when it is known what became of it. */
   sent: Promise<void> | undefined;
+  /** Whether it has been sent in vain. */
+  refused: boolean;
   /** Where the store has booked it, per term of the plan. */
-  booked: readonly Charge[] | undefined;
+  booked: readonly Booking[] | undefined;
+  /** Whether nothing is owed any more. */
   gone: boolean;
 }
 
 /** One request's part of a debt, by which it can be corrected. */
 export interface Loan {
   readonly id: string;
-  readonly debtor: Debtor;
   readonly plan: Plan;
-  readonly charges: readonly Charge[];
+  debtor: Debtor;
+  charges: readonly Charge[];
+  /** The units of it that the debtor owes. */
+  units: number;
 }
 
 /** What is owed: so many units to each policy of the plan. */
@@ -45,8 +57,17 @@ export interface Debt {
   readonly id: string;
   readonly units: readonly number[];
   readonly plan: Plan;
+  /** Whether it has been sent in vain before. */
+  readonly refused: boolean;
   /** Ends what {@link Debts.take} began. */
   conclude(outcome: ChargeOutcome): void;
+}
+
+/** A correction of what the store has booked: units to give back, or negative ones to add. */
+export interface BookedCorrection {
+  readonly units: number;
+  readonly plan: Plan;
+  readonly charges: readonly Charge[];
 }
 
 /**
@@ -56,8 +77,8 @@ export interface Debt {
 export class Debts {
   readonly #table: Table<false>;
   readonly #debtors = new Map<string, Debtor>();
-  /** Those that are on their way to the store. */
-  readonly #sent = new Map<Debtor, string>();
+  /** Those that are on their way to the store: one of a key at a time. */
+  readonly #sent = new Map<string, Debtor>();
   #characters = 0;
   #rows = 0;
 
@@ -80,24 +101,34 @@ export class Debts {
     const debtor = this.#debtorOf(id, plan);
     const each = plan.terms.map(() => units);
     const charges = chargesBy(plan, this.#table.charge(debtor.row, each, plan, now));
-    return { id, debtor, plan, charges };
+    return { id, plan, debtor, charges, units };
   }
 
   /**
    * Takes units off a loan that the store has not booked, or adds negative ones to it. Units of what may be booked
    * there are not taken off; that more was used is owed anew.
    */
-  correct({ id, debtor, plan, charges }: Loan, units: number, now: number | undefined): void {
-    const owed = debtor.sent === undefined && !debtor.gone;
-    if (!owed && units > 0) return;
-    const { row } = owed ? debtor : this.#debtorOf(id, plan);
-    this.#table.correct(row, units, plan, charges, now);
+  correct(loan: Loan, units: number, now: number | undefined): void {
+    const { id, plan } = loan;
+    if (loan.debtor.sent !== undefined || loan.debtor.gone) {
+      if (units > 0) return;
+      loan.debtor = this.#debtorOf(id, plan);
+      loan.units = 0;
+    }
+    const back = Math.min(units, loan.units);
+    if (back === 0) return;
+    this.#table.correct(loan.debtor.row, back, plan, loan.charges, now);
+    loan.units -= back;
+    loan.charges = loan.charges.map(({ at, level }) => ({ at, level: level - back }));
   }
 
-  /** Returns what the key owes now, if it does. It is not returned again, unless it is concluded that it was not run. */
-  take(id: string, now: number | undefined): Debt | undefined {
+  /**
+   * Returns what the key owes now, if it does and nothing of it is on its way. It is not returned again, unless it is
+   * concluded that it was not run; and then not where `again` is false.
+   */
+  take(id: string, now: number | undefined, again = true): Debt | undefined {
     const debtor = this.#debtors.get(id);
-    if (debtor === undefined) return undefined;
+    if (debtor === undefined || this.#sent.has(id) || (debtor.refused && !again)) return undefined;
     const { plan } = debtor;
     const answer = this.#table.decide(debtor.row, 0, plan, false, now);
     const units = plan.terms.map((term, i) => Math.max(0, term.numbers[0] - answer[i * ANSWER_WIDTH]));
@@ -105,9 +136,9 @@ export class Debts {
     debtor.next = undefined;
     if (units.every((count) => count === 0)) {
       this.#end(debtor);
-      return this.take(id, now);
+      return this.take(id, now, again);
     }
-    this.#sent.set(debtor, id);
+    this.#sent.set(id, debtor);
     let conclude!: Debt['conclude'];
     debtor.sent = new Promise((resolve) => {
       conclude = (outcome) => {
@@ -115,25 +146,32 @@ export class Debts {
         resolve();
       };
     });
-    return { id, units, plan, conclude };
+    return { id, units, plan, refused: debtor.refused, conclude };
   }
 
   /** The key owes nothing. */
   forget(id: string): void {
     for (let debtor = this.#debtors.get(id); debtor !== undefined; debtor = debtor.next) this.#end(debtor);
     this.#replace(id, undefined);
-    for (const [debtor, owner] of this.#sent) if (owner === id) this.#end(debtor);
+    const sent = this.#sent.get(id);
+    if (sent !== undefined) this.#end(sent);
   }
 
   #conclude(id: string, debtor: Debtor, outcome: ChargeOutcome): void {
-    this.#sent.delete(debtor);
+    this.#sent.delete(id);
     if (outcome === 'not-run' && !debtor.gone) {
       debtor.sent = undefined;
+      debtor.refused = true;
       debtor.next = this.#debtors.get(id);
       this.#replace(id, debtor);
       return;
     }
-    if (typeof outcome !== 'string') debtor.booked = chargesBy(debtor.plan, outcome);
+    if (typeof outcome !== 'string') {
+      debtor.booked = chargesBy(debtor.plan, outcome).map((charge, i) => ({
+        ...charge,
+        taken: outcome[i * ANSWER_WIDTH + 4],
+      }));
+    }
     this.#end(debtor);
   }
 
@@ -150,7 +188,8 @@ export class Debts {
 
   #open(id: string, plan: Plan): Debtor {
     const row = `${++this.#rows}`;
-    const debtor = { row, plan, next: undefined, sent: undefined, booked: undefined, gone: false };
+    const flags = { refused: false, gone: false };
+    const debtor: Debtor = { row, plan, next: undefined, sent: undefined, booked: undefined, ...flags };
     this.#replace(id, debtor);
     for (const oldest of this.#debtors.keys()) {
       const fits = this.#debtors.size <= MOST_KEYS && this.#characters <= MOST_CHARACTERS;
@@ -169,15 +208,39 @@ export class Debts {
 }
 
 /**
- * Returns where the store has booked a loan, per term of its plan; `undefined` where that is not known, and where
- * units are to be given back that it may not have taken, as what remained there was less.
+ * Returns how a loan is to be corrected that the store has booked, `undefined` if it has not. No policy gives back more
+ * than it took; those that give back the same are corrected together, which is nearly always all of them.
  */
-export function bookingOf({ debtor, plan }: Loan, units: number): readonly Charge[] | undefined {
+export function correctionsOf({ debtor, plan }: Loan, units: number): BookedCorrection[] | undefined {
   const { booked, plan: sent } = debtor;
   if (booked === undefined) return undefined;
-  const places = plan.places.map((place) => sent.places.indexOf(place));
-  const full = places.some((i) => booked[i].level >= sent.terms[i].numbers[0]);
-  return units > 0 && full ? undefined : places.map((i) => booked[i]);
+  const groups = new Map<number, number[]>();
+  plan.places.forEach((place, i) => {
+    const booking = booked[sent.places.indexOf(place)];
+    const back = Math.min(units, booking.taken);
+    if (back !== 0) groups.set(back, [...(groups.get(back) ?? []), i]);
+  });
+  return Array.from(groups, ([back, members]) => {
+    const places = members.map((i) => plan.places[i]);
+    const charges = places.map((place) => {
+      const booking = booked[sent.places.indexOf(place)];
+      const charge = { at: booking.at, level: booking.level };
+      booking.taken -= back;
+      booking.level -= back;
+      return charge;
+    });
+    return { units: back, plan: { places, terms: members.map((i) => plan.terms[i]) }, charges };
+  });
+}
+
+/** Notes that a correction was not made. */
+export function undo({ debtor }: Loan, { units, plan }: BookedCorrection): void {
+  for (const place of plan.places) {
+    const booking = debtor.booked?.[debtor.plan.places.indexOf(place)];
+    if (booking === undefined) continue;
+    booking.taken += units;
+    booking.level += units;
+  }
 }
 
 function chargesBy(plan: Plan, answer: Answer): Charge[] {

@@ -70,6 +70,13 @@ function open(options: Partial<LimiterOptions<true>> = {}) {
 
 const allowed = (decisions: readonly Decision[]) => decisions.filter((decision) => decision.allowed).length;
 
+/** Lets so much time pass that a store that refuses to be charged is tried again. */
+function passBetweenSweeps(): void {
+  const now = performance.now() + 500;
+  jest.spyOn(performance, 'now').mockReturnValue(now);
+}
+afterEach(() => void jest.restoreAllMocks());
+
 /** Lets a sweep come to its end. */
 async function swept(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
@@ -429,7 +436,10 @@ describe('What was used while the store was away', () => {
     await limiter.consume('other');
     await swept();
     store.chargeFailure = undefined;
+    await limiter.consume('other');
+    await swept();
     expect(store.charges).toEqual([]);
+    passBetweenSweeps();
     await limiter.consume('other');
     await swept();
     expect(store.charges).toEqual([['k', [2]]]);
@@ -445,6 +455,7 @@ describe('What was used while the store was away', () => {
     await swept();
     store.chargeFailure = undefined;
     await limiter.settle(decision, 3);
+    passBetweenSweeps();
     await limiter.consume('other');
     await swept();
     expect(store.charges).toEqual([['k', [2]]]);

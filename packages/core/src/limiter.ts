@@ -310,8 +310,10 @@ class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
   #take(receipt: Receipt, units: number): Eventually<A, void> {
     if (units === 0 || receipt.plan.terms.length === 0) return undefined as Eventually<A, void>;
     const { charges } = receipt;
+    // First, as the clock is the caller's and may throw.
+    const now = this.#now();
     receipt.take(units);
-    const done = this.#table.correct(receipt.key, units, receipt.plan, charges, this.#now());
+    const done = this.#table.correct(receipt.key, units, receipt.plan, charges, now);
     if (!this.#async) return done;
     // What has surely not been done may be tried again.
     const failed = (error: unknown) => {

@@ -54,6 +54,8 @@ export class Local implements Fallback {
 
   decide(failure: StoreError, key: string, request: RequestOptions, charge: boolean): Decision {
     this.#table.failed();
+    // Before anything is charged, as the clock is the caller's and may throw.
+    const now = this.#now();
     const { cost = 1, limit } = request;
     const own = limit === undefined ? { cost } : { cost, limit: shareLimit(limit, this.#share) };
     const plan = limit === undefined ? this.#plan : planFor(this.#policies, limit);
@@ -61,7 +63,7 @@ export class Local implements Fallback {
     const decision = this.#whole(this.#limiter.consume(key, own), key, cost, plan);
     // What the store may have charged already must not be charged again.
     if (decision.allowed && failure.outcome === 'not-run') {
-      this.#loans.set(decision, this.#debts.add(key, cost, plan, this.#now()));
+      this.#loans.set(decision, this.#debts.add(key, cost, plan, now));
     }
     return decision;
   }
@@ -143,5 +145,7 @@ function shareLimit(
 }
 
 function shareOf(limit: number, share: number): number {
-  return limit === 0 || limit === Infinity ? limit : Math.max(1, Math.floor(limit * share));
+  if (limit === 0 || limit === Infinity) return limit;
+  // 1 / 49 of 98 is 2, which is not what the product says.
+  return Math.max(1, Math.floor(Number((limit * share).toPrecision(15))));
 }

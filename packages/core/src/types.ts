@@ -242,7 +242,8 @@ export interface Table<A extends boolean = boolean> {
   ): Eventually<A, Answer>;
   /**
    * Charges each policy by itself, up to its units and no more than what remains in it: what was used elsewhere while
-   * the store could not be asked. Returns how it stands after that, as `decide` does of a request that costs nothing.
+   * the store could not be asked. Returns how it stands after that, as `decide` does of a request that costs nothing, but
+   * with the units that were taken in place of the delay.
    */
   charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Eventually<A, Answer>;
   /**

@@ -118,8 +118,9 @@ export class Ledger {
     this.writes = false;
     for (let i = 0; i < plan.terms.length; i++) {
       const room = this.#decide(slot, plan, i, 0, now)[REMAINING];
-      const out = this.#decide(slot, plan, i, Math.min(units[i], room), now);
-      out[DELAY] = 0;
+      const taken = Math.min(units[i], room);
+      const out = this.#decide(slot, plan, i, taken, now);
+      out[DELAY] = taken;
       if (out[WRITES] !== NOTHING) this.writes = true;
     }
     if (slot > 0 && this.writes) this.write(slot, plan);

@@ -44,6 +44,20 @@ describe('A circuit breaker', () => {
     }
   });
 
+  it('stays closed while some calls are served now and then, and opens when none is any more', () => {
+    const { subject, events, fail, advance } = breaker();
+    for (let i = 0; i < 10; i++) {
+      subject.served(subject.admit());
+      advance(99);
+      fail(50);
+    }
+    expect(subject.closed).toBe(true);
+    advance(1);
+    fail(1, 'gone');
+    expect(subject.closed).toBe(false);
+    expect(events).toEqual([['open', 'gone']]);
+  });
+
   it('lets a single probe through after that, and closes when it is served', () => {
     const { subject, events, fail, advance } = breaker();
     fail(3);
@@ -93,6 +107,7 @@ describe('A circuit breaker', () => {
     fail(3);
     advance(500);
     subject.served(subject.admit());
+    advance(100);
     fail(2);
     expect(subject.admit()).not.toBe(REFUSED);
     fail(1, 'gone again');

@@ -1,14 +1,18 @@
 /**
  * A circuit breaker: a store that does not serve is not asked, so that it costs nobody the time of the deadline.
  *
- * Closed, calls go through. After {@link FAILURES} failures in a row it opens, and calls are refused. {@link OPEN_MS}
- * later a single call is let through as a probe, and decides. A library costs more per call.
+ * Closed, calls go through. After {@link FAILURES} failures in a row it opens, unless a call was served just before: a
+ * node of a cluster that is away must not keep requests from the others. Open, calls are refused. {@link OPEN_MS} later a
+ * single call is let through as a probe, and decides.
  *
  * @module
  */
 
 /** How many failures in a row open it. */
 const FAILURES = 3;
+
+/** For how long nothing must have been served. */
+const QUIET_MS = 100;
 
 /** How long it stays open before it lets a probe through. */
 const OPEN_MS = 500;
@@ -24,6 +28,7 @@ export class Breaker<E> {
   readonly #nowMs: () => number;
   #open = false;
   #failures = 0;
+  #servedMs = -Infinity;
   /** When a probe may go, by a clock that never steps back. */
   #probeMs = 0;
   #era: Ticket = 0;
@@ -55,6 +60,7 @@ export class Breaker<E> {
   served(ticket: Ticket): void {
     if (ticket !== this.#era) return;
     this.#failures = 0;
+    this.#servedMs = this.#nowMs();
     if (!this.#open) return;
     this.#open = false;
     this.#era += 1;
@@ -65,7 +71,7 @@ export class Breaker<E> {
   failed(ticket: Ticket, error: E): void {
     if (ticket !== this.#era) return;
     this.#failures += 1;
-    if (!this.#open && this.#failures < FAILURES) return;
+    if (!this.#open && (this.#failures < FAILURES || this.#nowMs() - this.#servedMs < QUIET_MS)) return;
     const wasOpen = this.#open;
     this.#open = true;
     this.#era += 1;

@@ -91,7 +91,7 @@ export class Deadline {
     this.#timer = undefined;
     const nowMs = performance.now();
     if (nowMs - this.#firesMs < BUSY_MS) setImmediate(() => this.#giveUp(nowMs));
-    else setTimeout(() => this.#giveUp(nowMs), GRACE_MS);
+    else setTimeout(() => setImmediate(() => this.#giveUp(nowMs)), GRACE_MS);
     let next = this.#head;
     while (next < this.#waits.length && this.#waits[next].dueMs <= nowMs) next += 1;
     if (next < this.#waits.length) this.#arm(this.#waits[next].dueMs - nowMs);

@@ -6,7 +6,8 @@
 --   those of its policy, and before them for a charge the units, for a refund or settlement the instant and the level of
 --   what was charged. A charge is not all or nothing: each key is charged by itself, no more than what remains.
 -- Reply of consume, peek and charge: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
---   the queue or, where another key denies, the wait that comes of being counted all the same; text from 1e15 on.
+--   the queue or, where another key denies, the wait that comes of being counted all the same, or the units that a charge
+--   took; text from 1e15 on.
 --
 -- The only Lua here and in log.lua that calls Redis. Nothing is written before every number has been checked. Numbers
 -- and states are packed, and what one policy needs is kept in locals down a recursion, because parsing text and making
@@ -60,6 +61,8 @@ if ARGV[1] == 'refund' or ARGV[1] == 'settle' then
     local units, from, to = numbers[1], position + 1, position + numbers[position]
     local decide, refund, open, kind = algorithm(ARGV[2 + i])
     local state, found = read(key, open, kind)
+    -- All are read before any is written: what fails then has changed nothing.
+    correct(i + 1, to + 1)
 
     local outcome, writes, next
     if ARGV[1] == 'refund' and found then
@@ -83,7 +86,6 @@ if ARGV[1] == 'refund' or ARGV[1] == 'settle' then
       end
     end
     if outcome then write(key, open, state, found, writes, next, outcome, units) end
-    correct(i + 1, to + 1)
   end
 
   return correct(1, 3)
@@ -101,7 +103,7 @@ local function judge(i, position, admitted)
   if ARGV[1] == 'charge' then
     cost = math.min(numbers[from], decide(state, now, 0, unpack(numbers, from + 1, to))[REMAINING])
     outcome, writes, next = decide(state, now, cost, unpack(numbers, from + 1, to))
-    outcome[DELAY] = 0
+    outcome[DELAY] = cost
     admitted, rest = judge(i + 1, to + 1, admitted)
   else
     outcome, writes, next = decide(state, now, cost, unpack(numbers, from, to))

@@ -58,7 +58,7 @@ const NEVER_SENT =
  * Returns the error as a {@link StoreError}.
  *
  * A server that answers with one of its own errors has run nothing: the script reads and checks everything before its
- * first write, and if that is refused, no other comes.
+ * first write, and if that is refused, no other comes. But for permissions, of which each command needs its own.
  *
  * @param neverSent - whether the client has had no connection since it was given the command.
  */
@@ -67,7 +67,8 @@ export function failureOf(error: unknown, neverSent: boolean): StoreError {
   const byServer = SERVER.test(own) || wordIn(own) !== undefined || REPLY_NAMES.includes(nameOf(error));
   // Any other error that begins as a server's do may be a proxy's, of a command that ran.
   const proven = WORD.test(own) || LOCAL.test(own) || REFUSED.test(own);
-  const notRun = proven || neverSent || NEVER_SENT.test(own);
+  // A permission that a script lacks shows when it comes to use it: after its first write, maybe.
+  const notRun = (proven && !NOPERM_IN_SCRIPT.test(own)) || neverSent || NEVER_SENT.test(own);
   const failed = byServer ? 'did not decide' : notRun ? 'could not be asked' : 'did not answer';
   const message = `Redis ${failed}: ${own}`;
   return new StoreError(codeOf(error, own, byServer), message, notRun ? 'not-run' : 'unknown', error);
