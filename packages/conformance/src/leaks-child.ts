@@ -49,17 +49,22 @@ function stream(response: ServerResponse, decision: Decision | null | undefined)
   response.once('close', () => streams.delete(response));
 }
 
+const CAPACITY = 1e6;
+const queue = createLimiter({
+  name: 'queue',
+  policies: [{ algorithm: 'leaky-bucket', limit: 1, window: '1h', capacity: CAPACITY }],
+  clock: manualClock(0),
+});
+/** How many requests stand in the queue behind the first. */
+const heldNow = () => Math.max(0, CAPACITY - queue.peek('held').remaining - 1);
+
 /** Every kind of waiting for the end, and a queue in which all but the first are held for a long time. */
 const limits = [
   { name: 'plain', limit: 1e6, window: '1h' },
   { name: 'failed', limit: 1e6, window: '1h', countOnly: 'failed' },
   { name: 'function', limit: 1e6, window: '1h', countOnly: async () => false },
   {
-    limiter: createLimiter({
-      name: 'queue',
-      policies: [{ algorithm: 'leaky-bucket', limit: 1, window: '1h', capacity: 1e6 }],
-      clock: manualClock(0),
-    }),
+    limiter: queue,
     // Each stream has a queue of its own.
     key: ({ url }: { url: string }) => (url === '/held' ? 'held' : `${Math.random()}`),
   },
@@ -135,8 +140,7 @@ async function serve(subject: Exclude<Subject, 'none'>): Promise<Remains> {
         return client;
       }),
     );
-    const open = path === '/held' ? 0 : SENT;
-    while (tracked.length === 0 || tracked.length % SENT !== 0 || streams.size < open) await turn();
+    while (streams.size + heldNow() < SENT) await turn();
     end(clients);
     for (const client of clients) client.destroySoon();
     while (streams.size > 0) await turn();
@@ -150,8 +154,8 @@ async function serve(subject: Exclude<Subject, 'none'>): Promise<Remains> {
     for (const client of clients) client.destroy();
   };
   const left = await stage('/', leave);
-  // The place of the first in the queue, which is served.
-  limits[3].limiter.consume('held');
+  // The place of the first in the queue, who is served.
+  queue.consume('held');
   const held = await stage('/held', leave);
   server.close();
   return { sent: SENT, alive: { ended, left, held } };

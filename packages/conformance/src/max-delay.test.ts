@@ -1,5 +1,6 @@
 import { createLimiter, type LeakyBucketPolicy, manualClock } from '@sluice/core';
 import fc from 'fast-check';
+import { single } from './backends.js';
 import { runs } from './budget.js';
 
 const open = (policy: Omit<LeakyBucketPolicy, 'algorithm'>) => {
@@ -47,6 +48,22 @@ describe('maxDelay', () => {
     const { limiter } = open({ limit: 10, window: '1s', maxDelay: 500 });
     expect(limiter.peek('key', { limit: 100 }).limit).toBe(51);
     expect(limiter.peek('key', { limit: 2 }).limit).toBe(2);
+  });
+
+  it('decides the same on Redis', async () => {
+    const backend = single('max-delay');
+    const clock = manualClock(1_000_000);
+    const policies = [{ algorithm: 'leaky-bucket', limit: 10, window: '1s', maxDelay: 500 }] as const;
+    const memory = createLimiter({ policies, clock });
+    const redis = createLimiter({ policies, clock, store: backend.makeStore(), onStoreError: 'throw' });
+    const delays: number[] = [];
+    for (let i = 0; i < 7; i++) {
+      const decision = await redis.consume('key');
+      expect(decision).toEqual(memory.consume('key'));
+      delays.push(decision.allowed ? decision.delayMs : -1);
+    }
+    expect(delays).toEqual([0, 100, 200, 300, 400, 500, -1]);
+    await backend.close();
   });
 
   it('tells the time in which all of the queue leaves as its window', () => {

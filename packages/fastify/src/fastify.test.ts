@@ -103,6 +103,20 @@ describe('the plugin', () => {
   const hello = () => 'hello';
 
   describe('on routes with a limit of their own', () => {
+    it('counts only what the route says, or all, whatever the plugin counts', async () => {
+      const app = create();
+      const fail = (_request: FastifyRequest, reply: FastifyReply) => reply.code(404).send('none');
+      await app.register(rateLimit, { ...one, countOnly: 'failed' });
+      app.get('/', hello);
+      app.get('/all', { config: { rateLimit: { countOnly: false } } }, hello);
+      app.get('/succeeded', { config: { rateLimit: { countOnly: 'succeeded' } } }, hello);
+      app.get('/missing', { config: { rateLimit: { countOnly: 'succeeded' } } }, fail);
+      expect(await statuses(app, 3, '/')).toEqual([200, 200, 200]);
+      expect(await statuses(app, 2, '/all')).toEqual([200, 429]);
+      expect(await statuses(app, 2, '/succeeded')).toEqual([200, 429]);
+      expect(await statuses(app, 3, '/missing')).toEqual([404, 404, 404]);
+    });
+
     it('merges it with the limit of all, and gives it a quota of its own', async () => {
       const app = create();
       await app.register(rateLimit, { ...two, headers: 'draft-8', name: 'api' });

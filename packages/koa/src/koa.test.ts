@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import cors from '@koa/cors';
 import { adapterSuite, optionsFor, type Start } from '@sluice/conformance';
 import type { Decision } from '@sluice/core';
@@ -148,6 +149,40 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, App) => {
       'x-ratelimit-remaining': '0',
     });
     expect(constant.headers).toEqual({ 'x-own': 'changed' });
+  });
+
+  it('lets what stands around it come to its end when a client leaves that is held', async () => {
+    const { app, errors, serve } = create();
+    const ended: string[] = [];
+    let reached = () => {};
+    const coming = new Promise<void>((resolve) => {
+      reached = resolve;
+    });
+    app.use(async (context, next) => {
+      if (context.path === '/held') reached();
+      try {
+        await next();
+      } finally {
+        ended.push(context.path);
+      }
+    });
+    app.use(rateLimit({ algorithm: 'leaky-bucket', limit: 2, window: '2h', key: () => 'k' }));
+    app.use((context) => {
+      context.body = 'hello';
+    });
+    const server = await serve();
+    expect((await request(server).get('/')).status).toBe(200);
+    const accepted = once(server, 'connection');
+    const { port } = server.address() as AddressInfo;
+    const client = connect(port, '127.0.0.1');
+    client.write('GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const [[socket]] = await Promise.all([accepted, coming]);
+    const gone = new Promise((resolve) => socket.once('close', resolve));
+    client.destroy();
+    await gone;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(ended).toEqual(['/', '/held']);
+    expect(errors).toEqual([]);
   });
 
   it('lets an error pass that cannot be given headers', async () => {

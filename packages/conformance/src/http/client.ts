@@ -78,11 +78,11 @@ export async function connect(app: RunningDemo): Promise<Socket> {
   return socket;
 }
 
-/** Sends a request, and returns what leaves before it is answered. */
-export async function come(app: RunningDemo): Promise<() => Promise<void>> {
+/** Sends so many requests on one connection, and returns what leaves before they are answered. */
+export async function come(app: RunningDemo, times = 1): Promise<() => Promise<void>> {
   const accepted = once(app.server, 'connection');
   const client = await connect(app);
-  client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(times));
   const [socket] = (await accepted) as [Socket];
   return async () => {
     // A reset is an error as well.

@@ -280,6 +280,29 @@ export function onRedis(start: Start, prefix: string): void {
     expect(await pipeline(app, 10)).toEqual([...times(5, 200), ...times(5, 429)]);
   });
 
+  it('gives back what does not count, and settles', async () => {
+    const limiter = createLimiter({
+      name: 'afterwards',
+      policies: [{ limit: 5, window: '1h' }],
+      store: makeStore(),
+    });
+    const limits: AnyOptions[] = [{ limiter, key: () => 'k', countOnly: 'failed' }];
+    const app = await start({ limits });
+    expect(await statuses(app, 7)).toEqual(times(7, 200));
+    expect(await statuses(app, 1, { 'x-fail': '1' })).toEqual([500]);
+    const left = async () => (await limiter.peek('k')).remaining;
+    while ((await left()) !== 4) await settle();
+
+    const settling = await start({
+      limits: [{ limiter, key: () => 'k' }],
+      answer: (response, decision) => {
+        Promise.resolve(decision?.settle(3)).then(() => response.end());
+      },
+    });
+    await send(settling);
+    expect(await left()).toBe(1);
+  });
+
   it('fails when Redis cannot be reached, and not before it is asked', async () => {
     // Nobody listens on the port of a server that was just closed.
     const closed = await start({ limits: [{ limit: 1, window: '1h' }] });

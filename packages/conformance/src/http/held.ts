@@ -65,6 +65,27 @@ export function holding(start: Start): void {
     expect([app.handled(), app.errors]).toEqual([1, []]);
   });
 
+  it('none to its turn whose client left while it waited behind another on one connection', async () => {
+    const limiter = createLimiter({
+      policies: [{ ...hourly, limit: 1, window: 150 }],
+      clock: manualClock(0),
+    });
+    let served = 0;
+    const app = await start({
+      limits: [{ limiter, key: () => 'k' }],
+      // The first stream goes on for ever.
+      answer: (response) => {
+        served += 1;
+        response.write('begun');
+      },
+    });
+    const leave = await come(app, 2);
+    await leaves(limiter, 3);
+    await leave();
+    await leaves(limiter, 4);
+    expect(served).toBe(1);
+  });
+
   it('so many and no more: the next gets a 503 that says when to come, and its place back', async () => {
     const limiter = open();
     const app = await on(limiter, { maxHeld: 1, body: 'Over your limit.' });

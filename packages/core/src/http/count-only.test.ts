@@ -112,7 +112,7 @@ describe('a request that may not count', () => {
     for (const countOnly of ['all', 'toString', '', true, null, 400, ['failed']]) {
       const options = { limit: 5, window: '1h', countOnly } as unknown as Options;
       expect(() => createGuard(options, host)).toThrow(
-        /^Expected `countOnly` to be "failed", "succeeded" or a function, got /,
+        /^Expected `countOnly` to be "failed", "succeeded", false or a function, got /,
       );
     }
     expect(() => createGuard({ limit: 5, window: '1h', preflight: 1 } as unknown as Options, host)).toThrow(

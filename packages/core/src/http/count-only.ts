@@ -41,7 +41,7 @@ const BY_NAME: Readonly<Record<string, CountsFunction<unknown>>> = {
  * @throws ArgumentError if it is wrong.
  */
 export function counterOf<Req>(countOnly: unknown): Count<Req> | undefined {
-  if (countOnly === undefined) return undefined;
+  if (countOnly === undefined || countOnly === false) return undefined;
   if (typeof countOnly === 'function') {
     const counts = countOnly as CountsFunction<Req>;
     return (limiter, decision, request, response) => {
@@ -49,7 +49,7 @@ export function counterOf<Req>(countOnly: unknown): Count<Req> | undefined {
     };
   }
   if (typeof countOnly !== 'string' || !Object.hasOwn(BY_NAME, countOnly)) {
-    throw expected('ERR_SLUICE_OPTION', 'countOnly', '"failed", "succeeded" or a function', countOnly);
+    throw expected('ERR_SLUICE_OPTION', 'countOnly', '"failed", "succeeded", false or a function', countOnly);
   }
   const counts = BY_NAME[countOnly];
   return (limiter, decision, _, response) => waitWithout(limiter, decision, counts, response);

@@ -39,9 +39,13 @@ function listenTo(response: RawResponse): Set<() => void> {
   return works;
 }
 
-function isOver(response: RawResponse): boolean {
+/**
+ * Whether there is nobody left to answer. Knows more than {@link whenOver} where requests are pipelined: of one that
+ * waits behind another, Node does not tell when its client leaves.
+ */
+export function isOver(response: RawResponse): boolean {
   if (isHttp2(response)) return response.stream.destroyed;
-  return response.destroyed;
+  return response.destroyed || response.req?.socket?.destroyed === true;
 }
 
 /** Whether a response that is over was ended by the server, and sent. */

@@ -74,9 +74,9 @@ export interface CommonOptions<Req, Handler> {
   /**
    * Counts but requests that `'failed'` (a status of 400 or more) or `'succeeded'` (any other), or those of which a
    * function returns `true`, asked when the response is over. All are charged first; those that do not count are given
-   * back. One whose client left before all was sent counts, unless the function says otherwise.
+   * back. One whose client left before all was sent counts, unless the function says otherwise. Default `false`: all.
    */
-  readonly countOnly?: 'failed' | 'succeeded' | CountsFunction<Req>;
+  readonly countOnly?: 'failed' | 'succeeded' | CountsFunction<Req> | false;
   /** Limit CORS preflights as well. Default `false`. */
   readonly preflight?: boolean;
   /**

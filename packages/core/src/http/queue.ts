@@ -6,7 +6,7 @@
 
 import { parseLimit } from '../policy.js';
 import { after } from './awaitable.js';
-import { type RawResponse, whenOver } from './ending.js';
+import { isOver, type RawResponse, whenOver } from './ending.js';
 
 /** Each takes a connection, and what the request is in memory: some ten MB of them, and as many as small hosts allow. */
 const MOST_HELD = 1000;
@@ -40,7 +40,7 @@ export class Queue {
       let stopWatching = () => {};
       const stopTimer = after(ms, () => {
         stopWatching();
-        end('turn');
+        end(response !== undefined && isOver(response) ? 'gone' : 'turn');
       });
       if (response === undefined) return;
       stopWatching = whenOver(response, () => {
