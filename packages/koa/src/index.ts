@@ -9,6 +9,7 @@ import { createGuard, exposeHeaders, type Header, type Host, type RateLimitOptio
 import type { Context, Middleware } from 'koa';
 
 export { byHeader, type ClientIpOptions, clientIp, RateLimitError } from '@sluice/core/http';
+export { rateLimit as default };
 
 /** Answers a denied request; status and headers are set already. */
 export type DenialHandler = (context: Context, decision: Decision) => unknown;

@@ -7,6 +7,7 @@
 import type { IncomingMessage } from 'node:http';
 import { expected } from '../errors.js';
 import type { Limiter, RequestOptions } from '../limiter.js';
+import { perProcess } from '../per-process.js';
 import { parseLimit } from '../policy.js';
 import type { Decision } from '../types.js';
 import { parseIpv6Prefix } from './address.js';
@@ -60,7 +61,7 @@ interface Trail {
   readonly told: Told;
 }
 
-const trails = new WeakMap<IncomingMessage, Trail>();
+const newTrails = () => new WeakMap<IncomingMessage, Trail>();
 
 /**
  * Returns a guard for the requests of one framework.
@@ -82,6 +83,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   readonly #teller: Teller;
   readonly #refuse: Refuse<Req>;
   readonly #addressKey: (request: Req) => string;
+  readonly #trails: ReturnType<typeof newTrails> = perProcess('trails', newTrails);
   #watch: MemoryWatch | undefined;
 
   constructor(options: LooseOptions<Req, Handler>, host: Host<Req>) {
@@ -132,10 +134,10 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
 
   #trailOf(request: Req): Trail {
     const raw = this.#host.raw(request);
-    let trail = trails.get(raw);
+    let trail = this.#trails.get(raw);
     if (trail === undefined) {
       trail = { charges: [], told: { items: [], binding: undefined } };
-      trails.set(raw, trail);
+      this.#trails.set(raw, trail);
     }
     return trail;
   }
