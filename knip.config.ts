@@ -19,7 +19,7 @@ const config: KnipConfig = {
       entry: [
         'src/**/*.test.ts',
         'src/**/*child.ts',
-        'src/packaging/consumers/*.ts',
+        'src/packaging/{consumers,scripts}/*.{ts,mjs}',
         'src/real-clients/*.mjs',
         'jest/*.ts',
         '*.md',

@@ -7,6 +7,7 @@
 import { execFile } from 'node:child_process';
 import {
   copyFileSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -131,6 +132,11 @@ function link(from: string, to: string): void {
 // biome-ignore lint/suspicious/noExplicitAny: a manifest is what its reader expects.
 function readJson(file: string): any {
   return JSON.parse(readFileSync(file, 'utf8'));
+}
+
+/** Copies the scripts that use the packages into the application. */
+export function copyScripts({ folder }: Application): void {
+  cpSync(join(__dirname, 'scripts'), folder, { recursive: true });
 }
 
 /** Copies the TypeScript that uses the packages into the application, as modules of the kind that the extension tells. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { type Application, copyConsumers, packPackages, type Tarballs } from './install.js';
+import { type Application, copyConsumers, copyScripts, packPackages, type Tarballs } from './install.js';
 import { allPrograms, type Program } from './programs.js';
 
 const newest = {
@@ -41,6 +41,7 @@ beforeAll(async () => {
   tarballs = await packPackages();
   application = await tarballs.install(newest);
   for (const { file, text } of programs) application.write(file, text);
+  copyScripts(application);
   for (const extension of ['mts', 'cts'] as const) copyConsumers(application, extension);
   complaints = await application.compile({ ...strictest, module: 'nodenext', outDir: 'compiled' });
 }, 120_000);
@@ -76,6 +77,42 @@ describe('an application that installed the packages', () => {
       logLevel: 'error',
     });
     expect(await printedBy(outfile)).toEqual(sorted(program));
+  });
+});
+
+describe('the packages in a process', () => {
+  it('change nothing by being loaded, but that Fastify tells one of them of its applications', async () => {
+    expect(JSON.parse(await application.run('side-effects.mjs'))).toEqual({
+      '@sluice/core': [],
+      '@sluice/core/redis': [],
+      '@sluice/core/http': [],
+      '@sluice/express': [],
+      // For the routes that are added before the plugin.
+      '@sluice/fastify': ['channel'],
+      '@sluice/koa': [],
+    });
+  });
+
+  it('know of each other where they are loaded by import and by require', async () => {
+    expect(JSON.parse(await application.run('--no-warnings', 'two-copies.mjs'))).toEqual({
+      copies: 2,
+      // One name is one limiter, until that is closed.
+      names: { taken: 'ERR_SLUICE_NAME_TAKEN' },
+      // A limiter in both charges once: 10 - 1.
+      remaining: '9',
+      // Two limiters are told of side by side.
+      policies: '"one";q=5;w=3600, "other";q=5;w=3600',
+      warnings: ['SLUICE_PROXY_NOT_TRUSTED'],
+    });
+  });
+
+  it('leave no timer behind, whatever becomes of what they asked Redis', async () => {
+    const error = (code: string) => [...Array(3).fill(`ERR_SLUICE_STORE_${code}`), 'ERR_SLUICE_STORE_OPEN'];
+    expect(JSON.parse(await application.run('open-timers.mjs'))).toEqual({
+      answers: { throw: error('REPLY') },
+      fails: { throw: error('CONNECTION'), local: [true, true, true, true] },
+      hangs: { throw: error('TIMEOUT'), local: [true, true, true, true] },
+    });
   });
 });
 
