@@ -96,8 +96,8 @@ describe('the packages in a process', () => {
   it('know of each other where they are loaded by import and by require', async () => {
     expect(JSON.parse(await application.run('--no-warnings', 'two-copies.mjs'))).toEqual({
       copies: 2,
-      // One name is one limiter, until that is closed.
-      names: { taken: 'ERR_SLUICE_NAME_TAKEN' },
+      // One name is one limiter until that is closed, on one store and on two of one client.
+      names: [{ taken: 'ERR_SLUICE_NAME_TAKEN' }, { taken: 'ERR_SLUICE_NAME_TAKEN' }],
       // A limiter in both charges once: 10 - 1.
       remaining: '9',
       // Two limiters are told of side by side.

@@ -4,11 +4,13 @@ import { once } from 'node:events';
 import { createServer, get } from 'node:http';
 import { createRequire } from 'node:module';
 import * as imported from '@sluice/core';
+import { RedisStore as ImportedStore } from '@sluice/core/redis';
 import { rateLimit as importedLimit } from '@sluice/express';
 import express from 'express';
 
 const require = createRequire(import.meta.url);
 const required = require('@sluice/core');
+const { RedisStore: RequiredStore } = require('@sluice/core/redis');
 const { rateLimit: requiredLimit } = require('@sluice/express');
 
 const policies = [{ limit: 10, window: '1h' }];
@@ -24,12 +26,11 @@ function codeOf(work) {
   }
 }
 
-function names() {
-  const store = new required.MemoryStore();
+function names(store, other) {
   const first = imported.createLimiter({ policies, store });
-  const taken = codeOf(() => required.createLimiter({ policies, store }));
+  const taken = codeOf(() => required.createLimiter({ policies, store: other }));
   first.close();
-  return { taken, free: codeOf(() => required.createLimiter({ policies, store })) };
+  return { taken, free: codeOf(() => required.createLimiter({ policies, store: other })) };
 }
 
 /** The headers of a response that all this middleware has seen. */
@@ -48,6 +49,8 @@ async function headersBehind(...middleware) {
   return response.headers;
 }
 
+const memory = new required.MemoryStore();
+const client = { evalsha: async () => [], eval: async () => [] };
 const limiter = imported.createLimiter({ policies });
 const shared = await headersBehind(importedLimit({ limiter }), requiredLimit({ limiter }));
 const draft = { limit: 5, window: '1h', headers: 'draft-8' };
@@ -59,7 +62,7 @@ const both = await headersBehind(
 console.log(
   JSON.stringify({
     copies: new Set([importedLimit, requiredLimit]).size,
-    names: names(),
+    names: [names(memory, memory), names(new ImportedStore({ client }), new RequiredStore({ client }))],
     remaining: shared['x-ratelimit-remaining'],
     policies: both['ratelimit-policy'],
     warnings,
