@@ -24,7 +24,8 @@ import { ensureBuilt } from '../built-packages.js';
 
 const execute = promisify(execFile);
 const root: string = join(__dirname, '../../../..');
-const names = ['core', 'express', 'fastify', 'koa'] as const;
+/** The packages, by the names of their folders. */
+export const names = ['core', 'express', 'fastify', 'koa'] as const;
 
 /** What an application has besides: packages by the name of theirs here, where that is another. */
 type Frameworks = Readonly<Record<'express' | 'fastify' | 'koa' | '@types/express' | '@types/koa', string>>;
@@ -139,10 +140,13 @@ export function copyScripts({ folder }: Application): void {
   cpSync(join(__dirname, 'scripts'), folder, { recursive: true });
 }
 
-/** Copies the TypeScript that uses the packages into the application, as modules of the kind that the extension tells. */
-export function copyConsumers({ folder }: Application, extension: 'ts' | 'mts' | 'cts'): void {
-  const consumers = join(__dirname, 'consumers');
-  for (const file of readdirSync(consumers)) {
-    copyFileSync(join(consumers, file), join(folder, file.replace(/ts$/, extension)));
+/** Copies the TypeScript that uses these packages into the application, as modules that the extension makes of it. */
+export function copyConsumers(
+  { folder }: Application,
+  packages: readonly (typeof names)[number][],
+  extension: 'ts' | 'mts' | 'cts',
+): void {
+  for (const name of packages) {
+    copyFileSync(join(__dirname, 'consumers', `${name}.ts`), join(folder, `${name}.${extension}`));
   }
 }
