@@ -16,7 +16,14 @@ const config: KnipConfig = {
     },
     'packages/core': { entry: ['src/{index,redis/index,http/index}.ts', 'src/**/*.test.ts', '*.md'] },
     'packages/conformance': {
-      entry: ['src/**/*.test.ts', 'src/**/*child.ts', 'src/real-clients/*.mjs', 'jest/*.ts', '*.md'],
+      entry: [
+        'src/**/*.test.ts',
+        'src/**/*child.ts',
+        'src/packaging/{consumers,scripts}/*.{ts,mjs}',
+        'src/real-clients/*.mjs',
+        'jest/*.ts',
+        '*.md',
+      ],
     },
     'packages/*': { entry: ['src/index.ts', 'src/**/*.test.ts', '*.md'] },
     bench: { entry: ['profile.mjs', 'harness/worker.mjs', 'workloads/*.mjs', '*.md'] },

@@ -20,6 +20,7 @@ import {
 } from './ladder.js';
 import { Local, sharePolicies } from './local.js';
 import { MemoryStore } from './memory/memory-store.js';
+import { perProcess } from './per-process.js';
 import { parseLimit, parsePolicies, planOf } from './policy.js';
 import type {
   Answer,
@@ -118,7 +119,7 @@ export interface Limiter<A extends boolean = boolean> {
 }
 
 /** The names in use, per place where state lives. */
-const taken = new WeakMap<object, Set<string>>();
+const taken = () => perProcess('names', () => new WeakMap<object, Set<string>>());
 
 /** A limit function may return many different limits; plans for so many are kept. */
 const MOST_PLANS = 256;
@@ -255,7 +256,7 @@ class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    taken.get(placeOf(this.#store))?.delete(this.name);
+    taken().get(placeOf(this.#store))?.delete(this.name);
     this.#table.close();
   }
 
@@ -408,14 +409,14 @@ function parseStore(store: unknown): Store {
 
 /** Returns the names in use on the store, or throws if `name` is one of them. */
 function namesOf(store: Store, name: string): Set<string> {
-  const names = taken.get(placeOf(store)) ?? new Set();
+  const names = taken().get(placeOf(store)) ?? new Set();
   if (names.has(name)) {
     throw new ArgumentError(
       'ERR_SLUICE_NAME_TAKEN',
       `Expected \`name\` to be new to this store, got ${JSON.stringify(name)}: two limiters of one name would eat each other's quota, also on two stores of one Redis client. Give each its own name.`,
     );
   }
-  taken.set(placeOf(store), names);
+  taken().set(placeOf(store), names);
   return names;
 }
 

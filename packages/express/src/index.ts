@@ -16,6 +16,7 @@ import {
 import type { NextFunction, Request, Response } from 'express';
 
 export { byHeader, type ClientIpOptions, clientIp, RateLimitError } from '@sluice/core/http';
+export { rateLimit as default };
 
 declare global {
   namespace Express {

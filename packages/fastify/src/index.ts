@@ -18,6 +18,8 @@ import fp from 'fastify-plugin';
 import { type addedAs, type LimitedRoute, routesOf } from './earlier-routes.js';
 
 export { byHeader, type ClientIpOptions, clientIp, RateLimitError } from '@sluice/core/http';
+// Fastify takes the default of a module that is registered as it is, by require or by import.
+export { rateLimit as default };
 
 /** Answers a denied request as a route would: it returns the payload, or sends. Status and headers are set already. */
 export type DenialHandler = (request: FastifyRequest, reply: FastifyReply, decision: Decision) => unknown;

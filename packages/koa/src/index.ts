@@ -9,6 +9,14 @@ import { createGuard, exposeHeaders, type Header, type Host, type RateLimitOptio
 import type { Context, Middleware } from 'koa';
 
 export { byHeader, type ClientIpOptions, clientIp, RateLimitError } from '@sluice/core/http';
+export { rateLimit as default };
+
+declare module 'koa' {
+  interface DefaultState {
+    /** What the last limiter said of this request; absent where none did. */
+    rateLimit?: Decision;
+  }
+}
 
 /** Answers a denied request; status and headers are set already. */
 export type DenialHandler = (context: Context, decision: Decision) => unknown;

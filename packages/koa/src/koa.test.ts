@@ -284,7 +284,7 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, App) => {
     app.use(async (context, next) => {
       ran += 1;
       await next();
-      context.body = `${context.body} ${context.state.rateLimit.remaining}`;
+      context.body = `${context.body} ${context.state.rateLimit?.remaining}`;
     });
     app.use(limit);
     app.use((context) => {

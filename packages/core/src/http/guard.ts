@@ -77,7 +77,8 @@ interface Visit<Req> {
   readonly trail: Trail;
 }
 
-const trails = new WeakMap<IncomingMessage, Trail>();
+/** Registered, so that other copies of the package find the same. A property, as a WeakMap costs more than deciding. */
+const TRAIL: unique symbol = Symbol.for('sluice.trail') as never;
 
 /**
  * Returns a guard for the requests of one framework.
@@ -198,13 +199,9 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   }
 }
 
-function trailOf(raw: IncomingMessage): Trail {
-  let trail = trails.get(raw);
-  if (trail === undefined) {
-    trail = { charges: [], told: { items: [], binding: undefined } };
-    trails.set(raw, trail);
-  }
-  return trail;
+function trailOf(raw: IncomingMessage & { [TRAIL]?: Trail }): Trail {
+  raw[TRAIL] ??= { charges: [], told: { items: [], binding: undefined } };
+  return raw[TRAIL];
 }
 
 /** Nothing would mean that the limiter's own limits stand; what a name may stand for is the limiter's to check. */

@@ -19,6 +19,7 @@ afterEach(() => jest.restoreAllMocks());
 /** What a process that was just started has: nothing was warned of yet. */
 async function start(trust?: Trust) {
   jest.resetModules();
+  Reflect.deleteProperty(globalThis, Symbol.for('sluice'));
   const http = await import('./index.js');
   const host: Host<IncomingMessage> = {
     raw: (request) => request,

@@ -5,6 +5,8 @@
  * @module
  */
 
+import { perProcess } from '../per-process.js';
+
 /** The codes of the warnings. */
 export type WarningCode =
   | 'SLUICE_NO_ADDRESS'
@@ -14,17 +16,17 @@ export type WarningCode =
   | 'SLUICE_MEMORY_NOT_SHARED'
   | 'SLUICE_COUNT_ONLY_FAILED';
 
-const given = new Set<WarningCode>();
+const given = () => perProcess('warnings', () => new Set<string>());
 
 /** Whether there was a warning of this code. */
 export function warnedOf(code: WarningCode): boolean {
-  return given.has(code);
+  return given().has(code);
 }
 
 /** Warns, unless it has been said before. */
 export function warnOnce(code: WarningCode, message: string): void {
-  if (given.has(code)) return;
-  given.add(code);
+  if (given().has(code)) return;
+  given().add(code);
   process.emitWarning(message, { type: 'SluiceWarning', code, detail: 'See docs/reference/errors.md.' });
 }
 

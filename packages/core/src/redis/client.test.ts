@@ -77,11 +77,8 @@ describe('A client that sends commands again by itself', () => {
 
   /** The store as a process of its own would load it. */
   const freshStore = () => {
-    let Store: typeof RedisStore = RedisStore;
-    jest.isolateModules(() => {
-      Store = require('./redis-store.js').RedisStore;
-    });
-    return Store;
+    Reflect.deleteProperty(globalThis, Symbol.for('sluice'));
+    return RedisStore;
   };
 
   it.each([

@@ -5,6 +5,7 @@
  */
 
 import { ArgumentError, expected } from '../errors.js';
+import { perProcess } from '../per-process.js';
 
 /**
  * The two commands that a {@link RedisStore} sends. Clients of ioredis (single, Sentinel, Cluster) and iovalkey have
@@ -61,7 +62,7 @@ export function parseClient(client: unknown): RedisClient {
   throw expected('ERR_SLUICE_OPTION', 'client', what, client);
 }
 
-let warned = false;
+const RESENDING = 'SLUICE_RESENDING_CLIENT';
 
 /**
  * Warns, once per process, of a client that sends commands again by itself when their connection is lost: those that
@@ -72,15 +73,16 @@ export function warnOfResending(client: RedisClient): void {
   const again = isCluster
     ? typeof options?.retryDelayOnFailover === 'number' && options.retryDelayOnFailover > 0
     : options?.autoResendUnfulfilledCommands === true;
-  if (!again || warned) return;
-  warned = true;
+  const given = perProcess('warnings', () => new Set<string>());
+  if (!again || given.has(RESENDING)) return;
+  given.add(RESENDING);
   // Without the second, what was on its way when the connection was lost would never settle.
   const option = isCluster
     ? 'retryDelayOnFailover: 0'
     : 'autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0';
   process.emitWarning(
     `The Redis client sends commands again when their connection is lost, so a request can be charged twice. Create it with { ${option} }.`,
-    { type: 'SluiceWarning', code: 'SLUICE_RESENDING_CLIENT', detail: 'See docs/clients.md.' },
+    { type: 'SluiceWarning', code: RESENDING, detail: 'See docs/clients.md.' },
   );
 }
 

@@ -109,6 +109,18 @@ describe('A deadline', () => {
 });
 
 describe('A deadline on the real clock', () => {
+  it.each([0, 3_600_000])('holds again when fake timers are gone that were %d ms ahead', async (ahead) => {
+    const within = new Deadline(20, () => LATE);
+    jest.useFakeTimers();
+    const { promise, resolve } = later<string>();
+    jest.advanceTimersByTime(ahead);
+    const answer = within.race(promise);
+    resolve('answer');
+    expect(await answer).toBe('answer');
+    jest.useRealTimers();
+    await expect(within.race(later().promise)).rejects.toBe(LATE);
+  });
+
   const busy = (ms: number) => {
     const end = performance.now() + ms;
     while (performance.now() < end);

@@ -61,8 +61,14 @@ export class Deadline {
 
   #add(wait: Wait): void {
     this.#waits.push(wait);
-    if (this.#timer === undefined) this.#arm(this.#ms);
-    else if (this.#waits.length - this.#head === 1) this.#timer.ref();
+    const isFirst = this.#waits.length - this.#head === 1;
+    if (this.#timer === undefined || (isFirst && this.#isLost(wait.dueMs - this.#ms))) this.#arm(this.#ms);
+    else if (isFirst) this.#timer.ref();
+  }
+
+  /** Whether the timer can be none of this clock: fake timers that are gone leave theirs, and it never fires. */
+  #isLost(nowMs: number): boolean {
+    return this.#firesMs < nowMs || this.#firesMs > nowMs + this.#ms + 2;
   }
 
   /** Forgets those at the head that are over. Most are over in the order in which they began. */
@@ -83,7 +89,10 @@ export class Deadline {
     // Timers fire up to a millisecond early.
     const wholeMs = Math.ceil(ms) + 1;
     this.#firesMs = performance.now() + wholeMs;
-    this.#timer = setTimeout(() => this.#fire(), wholeMs);
+    const timer = setTimeout(() => {
+      if (timer === this.#timer) this.#fire();
+    }, wholeMs);
+    this.#timer = timer;
   }
 
   /** What has arrived while the process was busy is read before the immediate: it was not late. */

@@ -5,6 +5,7 @@
  */
 
 import { expected } from '../errors.js';
+import { perProcess } from '../per-process.js';
 import type { RedisClient } from './client.js';
 
 /** How node-redis takes the keys and arguments of a script. */
@@ -47,7 +48,7 @@ export function fromNodeRedis(client: NodeRedisClient): RedisClient {
   if (typeof client?.evalSha !== 'function' || typeof client.eval !== 'function') {
     throw expected('ERR_SLUICE_OPTION', 'client', 'a node-redis client (with evalSha and eval)', client);
   }
-  const known = made.get(client);
+  const known = made().get(client);
   if (known !== undefined) return known;
   // The store reads numbers and strings, whatever the rest of the program wants of this client.
   const sender = (client.withTypeMapping?.({}) as NodeRedisClient | undefined) ?? client;
@@ -55,12 +56,12 @@ export function fromNodeRedis(client: NodeRedisClient): RedisClient {
     evalsha: (sha, keys, ...rest) => whenOpen(client, () => sender.evalSha(sha, optionsOf(keys, rest))),
     eval: (script, keys, ...rest) => whenOpen(client, () => sender.eval(script, optionsOf(keys, rest))),
   };
-  made.set(client, own);
+  made().set(client, own);
   return own;
 }
 
 /** One for each client, so that two stores on it are known to be on the same. */
-const made = new WeakMap<object, RedisClient>();
+const made = () => perProcess('clients', () => new WeakMap<object, RedisClient>());
 
 /** How a cluster of version 5 fails that has no node for a key, or no nodes at all yet. Nothing was sent. */
 const NO_NODE = /^Cannot read properties of undefined \(reading '(master|client|connectPromise|replicas)'\)/;

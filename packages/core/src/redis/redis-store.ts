@@ -7,6 +7,7 @@
 import { refuseUnknown } from '../check.js';
 import { parseDuration } from '../duration.js';
 import { expected } from '../errors.js';
+import { perProcess } from '../per-process.js';
 import type { Duration, ParsedPolicy, Store, Table } from '../types.js';
 import { parseClient, type RedisClient, warnOfResending } from './client.js';
 import { RedisTable } from './redis-table.js';
@@ -82,9 +83,10 @@ export class RedisStore implements Store<true> {
   }
 }
 
-const places = new WeakMap<object, Map<string, object>>();
+const newPlaces = () => new WeakMap<object, Map<string, object>>();
 
 function placeOf(client: RedisClient, prefix: string): object {
+  const places = perProcess('places', newPlaces);
   const byPrefix = places.get(client) ?? new Map<string, object>();
   places.set(client, byPrefix);
   const place = byPrefix.get(prefix) ?? {};
