@@ -5,6 +5,7 @@
  */
 
 import { ArgumentError, type ErrorCode, expected, show } from './errors.js';
+import { likelyOption } from './likely-option.js';
 
 /** Returns `value` if it can stand in keys and headers: printable ASCII without `:{}"\`. */
 export function parseName(value: unknown, name: string, code: ErrorCode): string {
@@ -24,9 +25,11 @@ export function refuseUnknown(
 ): void {
   for (const key of Object.keys(given)) {
     if (!known.includes(key) && (given as Record<string, unknown>)[key] !== undefined) {
+      const meant = likelyOption(key, known);
+      const hint = meant === undefined ? '' : `: did you mean \`${path}${meant}\`?`;
       throw new ArgumentError(
         code,
-        `Expected the options of ${of} to be among ${known.join(', ')}, got \`${path}${key}\`.`,
+        `Expected the options of ${of} to be among ${known.join(', ')}, got \`${path}${key}\`${hint || '.'}`,
       );
     }
   }

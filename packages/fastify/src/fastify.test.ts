@@ -464,7 +464,9 @@ describe('the plugin', () => {
       const add = (rateLimit: unknown) => () =>
         app.get('/', { config: { rateLimit: rateLimit as RouteRateLimitOptions } }, hello);
       expect(add({ limit: '5' })).toThrow('Expected `limit` to be an integer >= 0 or Infinity, got "5".');
-      expect(add({ max: 5 })).toThrow(/^Expected the options of rateLimit to be among .+, got `max`\.$/);
+      expect(add({ max: 5 })).toThrow(
+        /^Expected the options of rateLimit to be among .+, got `max`: did you mean `limit`\?$/,
+      );
       expect(add(true)).toThrow('Expected `config.rateLimit` to be an object or false, got true.');
       expect(add(null)).toThrow('Expected `config.rateLimit` to be an object or false, got null.');
       expect(add(5)).toThrow('Expected `config.rateLimit` to be an object or false, got 5.');

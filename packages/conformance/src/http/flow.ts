@@ -348,7 +348,7 @@ export function construction(start: Start): void {
     [
       'an unknown option',
       { ...fine, max: 5 },
-      /^Expected the options of rateLimit to be among .+, got `max`\.$/,
+      /^Expected the options of rateLimit to be among .+, got `max`: did you mean `limit`\?$/,
     ],
     [
       'an unknown algorithm',

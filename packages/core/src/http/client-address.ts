@@ -5,9 +5,10 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import { warnedOf, warnOnce } from '../warnings.js';
 import { keyOfAddress } from './address.js';
 import type { Host } from './guard.js';
-import { warnedOf, warnOfTrustingEveryone, warnOnce } from './warnings.js';
+import { warnOfTrustingEveryone } from './trust.js';
 
 /**
  * Returns the function that takes the key of a request from its address. It always finds one.

@@ -9,8 +9,7 @@ import { expected } from '../errors.js';
 import { type Address, keyOf, parseAddress, parseIpv6Prefix } from './address.js';
 import { fieldName, fieldValue, type WithHeaders } from './by-header.js';
 import { forwardedHops, hopsOf } from './forwarded.js';
-import { parseTrust, type Trust, type Trusts, trustsEveryone } from './trust.js';
-import { warnOfTrustingEveryone } from './warnings.js';
+import { parseTrust, type Trust, type Trusts, trustsEveryone, warnOfTrustingEveryone } from './trust.js';
 
 /** Anything that has headers and a peer: the requests of Express, Fastify and Node, the context of Koa. */
 export interface WithPeer extends WithHeaders {

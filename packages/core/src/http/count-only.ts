@@ -7,10 +7,10 @@
 import { expected, show } from '../errors.js';
 import type { Limiter } from '../limiter.js';
 import type { Decision } from '../types.js';
+import { warnOnce } from '../warnings.js';
 import type { Awaitable } from './awaitable.js';
 import { isComplete, type RawResponse, whenOver } from './ending.js';
 import { giveBack } from './give-back.js';
-import { warnOnce } from './warnings.js';
 
 /**
  * Says whether a request counts, when its response is over.

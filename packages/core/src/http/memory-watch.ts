@@ -7,7 +7,7 @@
 import cluster from 'node:cluster';
 import { IncomingMessage } from 'node:http';
 import { MemoryStore } from '../index.js';
-import { warnOnce } from './warnings.js';
+import { warnOnce } from '../warnings.js';
 
 /** Set where one program runs in as many processes as there are requests: AWS, Azure, Google (Knative), Vercel. */
 const SERVERLESS = ['AWS_LAMBDA_FUNCTION_NAME', 'FUNCTIONS_WORKER_RUNTIME', 'K_SERVICE', 'VERCEL'];

@@ -7,6 +7,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { expected } from '../errors.js';
+import { warnOnce } from '../warnings.js';
 import { type Address, parseAddress } from './address.js';
 
 /** Whom to trust: ranges of addresses, or how many proxies stand between the clients and this server. */
@@ -75,4 +76,12 @@ const STRANGERS = [
 /** Whether strangers are trusted, however many hops away: then a client chooses its address. */
 export function trustsEveryone(trusts: (address: string, hop: number) => unknown): boolean {
   return STRANGERS.some((kind) => kind.every((address) => trusts(address, Number.MAX_SAFE_INTEGER)));
+}
+
+/** Warns that a client can choose its key. */
+export function warnOfTrustingEveryone(): void {
+  warnOnce(
+    'SLUICE_EVERYONE_TRUSTED',
+    'Everyone is trusted to say where a request comes from, so a client can choose its key by a header. Trust the addresses of your proxies only.',
+  );
 }

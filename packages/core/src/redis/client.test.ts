@@ -54,10 +54,16 @@ describe('The options of a RedisStore', () => {
     ),
     ['a month', { timeout: '30d' }, '`timeout` to be at most 24 days, got "30d".'],
     ['no function', { onStateChange: 'log' }, '`onStateChange` to be a function, got "log".'],
-    ['an unknown one', { timeOut: 5 }, 'got `timeOut`.'],
+    ['an unknown one', { timeOut: 5 }, 'got `timeOut`: did you mean `timeout`?'],
   ];
   it.each(wrong)('are refused in one sentence: %s', (_, options, sentence) => {
     expect(() => new RedisStore({ client: commands, ...options } as never)).toThrow(sentence);
+  });
+
+  it('are refused where a client stands in their place', () => {
+    for (const client of [commands, { evalSha: () => {} }]) {
+      expect(() => new RedisStore(client as never)).toThrow('an object such as { client }, got a client.');
+    }
   });
 
   it('take any duration that a timer can', () => {

@@ -5,7 +5,7 @@
  */
 
 import { ArgumentError, expected } from '../errors.js';
-import { perProcess } from '../per-process.js';
+import { warnOnce } from '../warnings.js';
 
 /**
  * The two commands that a {@link RedisStore} sends. Clients of ioredis (single, Sentinel, Cluster) and iovalkey have
@@ -62,8 +62,6 @@ export function parseClient(client: unknown): RedisClient {
   throw expected('ERR_SLUICE_OPTION', 'client', what, client);
 }
 
-const RESENDING = 'SLUICE_RESENDING_CLIENT';
-
 /**
  * Warns, once per process, of a client that sends commands again by itself when their connection is lost: those that
  * had been run are then run twice, and their requests charged twice.
@@ -73,16 +71,15 @@ export function warnOfResending(client: RedisClient): void {
   const again = isCluster
     ? typeof options?.retryDelayOnFailover === 'number' && options.retryDelayOnFailover > 0
     : options?.autoResendUnfulfilledCommands === true;
-  const given = perProcess('warnings', () => new Set<string>());
-  if (!again || given.has(RESENDING)) return;
-  given.add(RESENDING);
+  if (!again) return;
   // Without the second, what was on its way when the connection was lost would never settle.
   const option = isCluster
     ? 'retryDelayOnFailover: 0'
     : 'autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0';
-  process.emitWarning(
+  warnOnce(
+    'SLUICE_RESENDING_CLIENT',
     `The Redis client sends commands again when their connection is lost, so a request can be charged twice. Create it with { ${option} }.`,
-    { type: 'SluiceWarning', code: RESENDING, detail: 'See docs/clients.md.' },
+    'docs/clients.md',
   );
 }
 

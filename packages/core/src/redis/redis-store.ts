@@ -6,7 +6,7 @@
 
 import { refuseUnknown } from '../check.js';
 import { parseDuration } from '../duration.js';
-import { expected } from '../errors.js';
+import { ArgumentError, expected } from '../errors.js';
 import { perProcess } from '../per-process.js';
 import type { Duration, ParsedPolicy, Store, Table } from '../types.js';
 import { parseClient, type RedisClient, warnOfResending } from './client.js';
@@ -60,6 +60,10 @@ export class RedisStore implements Store<true> {
   constructor(options: RedisStoreOptions) {
     if (typeof options !== 'object' || options === null) {
       throw expected(CODE, 'options', 'an object with a client', options);
+    }
+    const { evalsha, evalSha } = options as unknown as Record<string, unknown>;
+    if (typeof evalsha === 'function' || typeof evalSha === 'function') {
+      throw new ArgumentError(CODE, 'Expected `options` to be an object such as { client }, got a client.');
     }
     refuseUnknown(options, ['client', 'prefix', 'timeout', 'onStateChange'], 'RedisStore', CODE);
     const { prefix = 'rl', timeout = 250, onStateChange } = options;

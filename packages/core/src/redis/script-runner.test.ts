@@ -127,6 +127,22 @@ describe('A server that does not serve', () => {
     ]);
   });
 
+  it('is warned of once in a process, unless somebody listens', async () => {
+    Reflect.deleteProperty(globalThis, Symbol.for('sluice'));
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    await away(clientOf(hang, hang, hang), []);
+    expect(warn).not.toHaveBeenCalled();
+    await away(clientOf(hang, hang, hang));
+    await away(clientOf(hang, hang, hang));
+    expect(warn.mock.calls).toEqual([
+      [
+        expect.stringContaining('did not answer within 100 ms'),
+        expect.objectContaining({ code: 'SLUICE_STORE_FAILING' }),
+      ],
+    ]);
+    warn.mockRestore();
+  });
+
   it('is told from one that does not know the script, and from an error of one key', async () => {
     const events: StoreStateEvent[] = [];
     const pairs = Array.from({ length: 10 }, () => [NOSCRIPT, fails('WRONGTYPE wrong kind')]).flat();

@@ -6,6 +6,7 @@
 
 import { StoreError } from '../errors.js';
 import type { Gate } from '../types.js';
+import { warnOnce } from '../warnings.js';
 import { Breaker, REFUSED } from './breaker.js';
 import { Connection, type RedisClient } from './client.js';
 import { Deadline } from './deadline.js';
@@ -43,6 +44,7 @@ export class ScriptRunner implements Gate {
       this.#failure = error;
       if (onStateChange !== undefined)
         tell(onStateChange, error === undefined ? { state } : { state, error });
+      else if (error !== undefined) warnOfFailing(error);
     });
   }
 
@@ -94,6 +96,15 @@ function refused(failure: StoreError | undefined): StoreError {
     `Redis was not asked, because it failed several times in a row a moment ago: ${failure?.message}`,
     'not-run',
     failure,
+  );
+}
+
+/** Nobody listens, and what stands in for a store shows no sign of it. */
+function warnOfFailing(error: StoreError): void {
+  warnOnce(
+    'SLUICE_STORE_FAILING',
+    `A RedisStore fails, and its limiters do without it what their onStoreError says: ${error.message} Give it an onStateChange to be told of this each time, and of its end.`,
+    'docs/resilience.md',
   );
 }
 

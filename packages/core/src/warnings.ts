@@ -5,7 +5,7 @@
  * @module
  */
 
-import { perProcess } from '../per-process.js';
+import { perProcess } from './per-process.js';
 
 /** The codes of the warnings. */
 export type WarningCode =
@@ -14,7 +14,9 @@ export type WarningCode =
   | 'SLUICE_EVERYONE_TRUSTED'
   | 'SLUICE_LIMITER_PER_REQUEST'
   | 'SLUICE_MEMORY_NOT_SHARED'
-  | 'SLUICE_COUNT_ONLY_FAILED';
+  | 'SLUICE_COUNT_ONLY_FAILED'
+  | 'SLUICE_RESENDING_CLIENT'
+  | 'SLUICE_STORE_FAILING';
 
 const given = () => perProcess('warnings', () => new Set<string>());
 
@@ -24,16 +26,8 @@ export function warnedOf(code: WarningCode): boolean {
 }
 
 /** Warns, unless it has been said before. */
-export function warnOnce(code: WarningCode, message: string): void {
+export function warnOnce(code: WarningCode, message: string, page = 'docs/reference/errors.md'): void {
   if (given().has(code)) return;
   given().add(code);
-  process.emitWarning(message, { type: 'SluiceWarning', code, detail: 'See docs/reference/errors.md.' });
-}
-
-/** Warns that a client can choose its key. */
-export function warnOfTrustingEveryone(): void {
-  warnOnce(
-    'SLUICE_EVERYONE_TRUSTED',
-    'Everyone is trusted to say where a request comes from, so a client can choose its key by a header. Trust the addresses of your proxies only.',
-  );
+  process.emitWarning(message, { type: 'SluiceWarning', code, detail: `See ${page}.` });
 }
