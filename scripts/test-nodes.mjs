@@ -6,7 +6,8 @@ import { findNodes } from './nodes.mjs';
 import { ifMain, root, run } from './run.mjs';
 import { setup } from './setup.mjs';
 
-const tests = 'packages/(core|express|fastify|koa|conformance/src/(packaging|built-packages|warnings|store))';
+const tests =
+  'packages/(core|express|fastify|koa|conformance/src/(packaging|built-packages|warnings|memory-store|redis-store))';
 const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
 
 /** Returns an exit code. */
