@@ -114,7 +114,8 @@ describe('The rights that the documentation lists', () => {
       const said = `no permissions to run the '${name}' command|user executing the script can't run this command`;
       expect(failure).toMatchObject({
         code: 'ERR_SLUICE_STORE_NOPERM',
-        outcome: 'not-run',
+        // Within the script, what came before was done.
+        outcome: name.startsWith('eval') ? 'not-run' : 'unknown',
         message: expect.stringMatching(said),
       });
     },
