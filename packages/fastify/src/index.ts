@@ -12,6 +12,7 @@ import {
   type Host,
   type RateLimitOptions,
   trustsEveryone,
+  type Verdict,
 } from '@sluice/core/http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import fp from 'fastify-plugin';
@@ -90,7 +91,8 @@ export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
       route.config = { ...route.config, [guardOf]: guards.of(own, route) };
     });
 
-    instance.addHook('onRequest', async (request, reply) => {
+    /** The guard of the request's route, `undefined` if it has none. */
+    function ownGuardOf(request: FastifyRequest): Guard<FastifyRequest, DenialHandler> | undefined {
       const { config } = request.routeOptions;
       const own = config.rateLimit;
       if (own === false) return undefined;
@@ -101,27 +103,64 @@ export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
           .slice(-1);
         config[guardOf] = last;
       }
-      const guard = config[guardOf] ?? guards.general;
+      return config[guardOf] ?? guards.general;
+    }
 
-      const { decision, headers, denial, gone } = await guard.check(request, reply.raw);
-      // Nobody is there, and Fastify is to know that nothing comes.
-      if (gone) return reply.hijack();
-      // Something else may have answered while the store was asked.
-      if (reply.sent || reply.raw.headersSent) return reply;
-      if (decision !== undefined) request.rateLimit = decision;
-      for (const [name, value] of headers) reply.header(name, value);
-      exposeHeaders(request, reply.raw, headers);
-      if (denial === undefined || decision === undefined) return undefined;
-      if (denial.error !== undefined) throw denial.error;
-      // Not by reply.code, which redirects and errors would then keep.
-      reply.raw.statusCode = denial.status;
-      if (guard.handler === undefined) return reply.send(denial.body);
-      const answer = guard.handler(request, reply, decision);
-      // As with routes: one that is not async and returns nothing sends by itself.
-      if (answer === undefined) return reply;
-      const payload = await answer;
-      return reply.sent ? reply : reply.send(payload);
+    // With a callback, as a promise for each request costs more than deciding it in memory.
+    instance.addHook('onRequest', (request, reply, done) => {
+      const guard = ownGuardOf(request);
+      if (guard === undefined) return done();
+      let verdict: ReturnType<typeof guard.check>;
+      try {
+        verdict = guard.check(request, reply.raw);
+      } catch (error) {
+        return done(error as Error);
+      }
+      if ('then' in verdict) verdict.then((settled) => answer(guard, settled, request, reply, done), done);
+      else answer(guard, verdict, request, reply, done);
     });
   }) satisfies FastifyPluginAsync<FastifyRateLimitOptions>,
   { name: '@sluice/fastify', fastify: '5.x' },
 );
+
+function answer(
+  { handler }: Guard<FastifyRequest, DenialHandler>,
+  { decision, headers, denial, gone }: Verdict,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: (error?: Error) => void,
+): void {
+  // Nobody is there, and Fastify is to know that nothing comes.
+  if (gone) reply.hijack();
+  // Something else may have answered while the store was asked.
+  if (gone || reply.sent || reply.raw.headersSent) return;
+  if (decision !== undefined) request.rateLimit = decision;
+  for (const [name, value] of headers) reply.header(name, value);
+  exposeHeaders(request, reply.raw, headers);
+  if (denial === undefined || decision === undefined) done();
+  else if (denial.error !== undefined) done(denial.error);
+  else {
+    // Not by reply.code, which redirects and errors would then keep.
+    reply.raw.statusCode = denial.status;
+    if (handler === undefined) reply.send(denial.body);
+    else void call(handler, request, reply, decision, done);
+  }
+}
+
+/** As with routes: one that is not async and returns nothing sends by itself. */
+async function call(
+  handler: DenialHandler,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  decision: Decision,
+  done: (error: Error) => void,
+): Promise<void> {
+  try {
+    const answered = handler(request, reply, decision);
+    if (answered === undefined) return;
+    const payload = await answered;
+    if (!reply.sent) reply.send(payload);
+  } catch (error) {
+    done(error as Error);
+  }
+}
