@@ -72,6 +72,7 @@ function act(
   if (call.do === 'nothing') return undefined;
   if (call.do === 'reset') limiter.reset('key');
   else if (call.do === 'refund') limiter.refund(decisions.get(call.of) as Decision, call.units);
+  else if (call.do === 'settle') limiter.settle(decisions.get(call.of) as Decision, call.units);
   else return limiter[call.do]('key', optionsOf(call));
   return undefined;
 }

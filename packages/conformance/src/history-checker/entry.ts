@@ -15,6 +15,8 @@ export type Call =
     }
   /** Of the entry at that place; all that is left of it if `units` is undefined. */
   | { readonly do: 'refund'; readonly of: number; readonly units?: number }
+  /** Of the entry at that place, to what it cost in all. */
+  | { readonly do: 'settle'; readonly of: number; readonly units: number }
   | { readonly do: 'reset' }
   /** The server did not know the script, so nothing ran. */
   | { readonly do: 'nothing' };

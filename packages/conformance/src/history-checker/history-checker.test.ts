@@ -98,6 +98,7 @@ describe(`${SKEWS_MS.length} processes, whose clocks disagree, on one key`, () =
       expect(count(entries, ({ decision }) => decision?.allowed === true)).toBeGreaterThan(0);
       expect(count(entries, ({ decision }) => decision?.allowed === false)).toBeGreaterThan(0);
       expect(count(entries, ({ call }) => call.do === 'refund')).toBeGreaterThan(0);
+      expect(count(entries, ({ call }) => call.do === 'settle')).toBeGreaterThan(0);
     },
   );
 

@@ -75,8 +75,10 @@ function toMs([seconds, microseconds]: Time): number {
   return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
 }
 
-/** The instant of a decision. A policy books on a later one if its state is from the future, so the least is the clock's. */
+/** The instant of a decision or correction. A policy books on a later one if its state is from the future, so the least is the clock's. */
 function instantOf(reply: unknown): number | undefined {
+  // Of a reset it is how many keys there were.
+  if (typeof reply === 'number' && reply > 1e12) return reply;
   if (!Array.isArray(reply)) return undefined;
   const instants = reply.filter((_, i) => i % WIDTH === AT).map(Number);
   return instants.length === 0 ? undefined : Math.min(...instants);

@@ -94,7 +94,8 @@ export class Lane {
     if (lot > 0.995) return { do: 'reset' };
     if (lot > 0.88 && this.#decisions.length > 0) {
       const { place } = random.pick(this.#decisions.slice(-4));
-      return random.chance(0.5) ? { do: 'refund', of: place } : { do: 'refund', of: place, units: 1 };
+      const settle = { do: 'settle', of: place, units: random.whole(0, 2 * this.#most) } as const;
+      return random.pick([settle, { do: 'refund', of: place }, { do: 'refund', of: place, units: 1 }]);
     }
     const cost = random.pick([1, 1, 1, 1, 2, 3, 0, random.whole(1, this.#most + 1)]);
     const call = { do: lot > 0.8 ? 'peek' : 'consume', cost } as const;
@@ -105,9 +106,10 @@ export class Lane {
 
   async #send(call: Call): Promise<Decision | undefined> {
     if (call.do === 'reset') await this.#limiter.reset('key');
-    else if (call.do === 'refund') {
-      const charged = this.#decisions.find(({ place }) => place === call.of);
-      await this.#limiter.refund(charged?.decision as Decision, call.units);
+    else if (call.do === 'refund' || call.do === 'settle') {
+      const { decision } = this.#decisions.find(({ place }) => place === call.of) ?? {};
+      if (call.do === 'refund') await this.#limiter.refund(decision as Decision, call.units);
+      else await this.#limiter.settle(decision as Decision, call.units);
     } else if (call.do !== 'nothing') return this.#limiter[call.do]('key', optionsOf(call));
     return undefined;
   }

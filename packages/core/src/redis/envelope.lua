@@ -7,7 +7,7 @@
 --   what was charged. A charge is not all or nothing: each key is charged by itself, no more than what remains.
 -- Reply of consume, peek and charge: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
 --   the queue or, where another key denies, the wait that comes of being counted all the same, or the units that a charge
---   took; text from 1e15 on.
+--   took; text from 1e15 on. Of a refund or settlement: now.
 --
 -- The only Lua here and in log.lua that calls Redis. Nothing is written before every number has been checked. Numbers
 -- and states are packed, and what one policy needs is kept in locals down a recursion, because parsing text and making
@@ -88,7 +88,8 @@ if ARGV[1] == 'refund' or ARGV[1] == 'settle' then
     if outcome then write(key, open, state, found, writes, next, outcome, units) end
   end
 
-  return correct(1, 3)
+  correct(1, 3)
+  return now
 end
 
 -- Judges the keys from i on, given whether those before admit; returns whether all do, and the reply for these keys.
