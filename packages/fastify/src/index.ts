@@ -17,7 +17,14 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } f
 import fp from 'fastify-plugin';
 import { type addedAs, type LimitedRoute, routesOf } from './earlier-routes.js';
 
-export { byHeader, type ClientIpOptions, clientIp, RateLimitError } from '@sluice/core/http';
+export {
+  byHeader,
+  type ClientIpOptions,
+  clientIp,
+  type LimitUpgradeOptions,
+  limitUpgrade,
+  RateLimitError,
+} from '@sluice/core/http';
 // Fastify takes the default of a module that is registered as it is, by require or by import.
 export { rateLimit as default };
 

@@ -123,7 +123,8 @@ const CHOSEN = ['name', 'store', 'onStoreError', 'localShare'];
 const TOLD = ['headers', 'resetFormat', 'partitionSecret', 'body', 'contentType', 'handler', 'throw'];
 
 const COMMON = [...CHOSEN, 'key', 'ipv6Prefix', 'cost', 'skip', 'countOnly', 'preflight', 'maxHeld', ...TOLD];
-const KNOWN = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
+/** All options of `rateLimit`. */
+export const KNOWN: readonly string[] = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
 
 /** Options that say what the policy is, and who answers. A route's own choice of one kind replaces the other kinds. */
 const KINDS: readonly (readonly (readonly string[])[])[] = [

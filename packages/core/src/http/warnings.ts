@@ -14,7 +14,8 @@ export type WarningCode =
   | 'SLUICE_EVERYONE_TRUSTED'
   | 'SLUICE_LIMITER_PER_REQUEST'
   | 'SLUICE_MEMORY_NOT_SHARED'
-  | 'SLUICE_COUNT_ONLY_FAILED';
+  | 'SLUICE_COUNT_ONLY_FAILED'
+  | 'SLUICE_UPGRADE_FAILED';
 
 const given = () => perProcess('warnings', () => new Set<string>());
 
