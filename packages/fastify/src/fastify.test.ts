@@ -17,7 +17,7 @@ import {
   rateLimit,
 } from './index.js';
 
-adapterSuite({ name: 'Fastify 5', start });
+adapterSuite({ name: 'Fastify 5', start, http2: true });
 
 async function start({
   limits,
@@ -26,8 +26,12 @@ async function start({
   cors: sharing,
   before,
   answer,
+  http2 = false,
+  path,
 }: Parameters<Start>[0]): ReturnType<Start> {
-  const app = Fastify({ trustProxy: trustProxy && 'loopback' });
+  const options = { trustProxy: trustProxy && 'loopback' };
+  // The requests of HTTP/2 have the same types here.
+  const app = http2 ? (Fastify({ ...options, http2 }) as unknown as FastifyInstance) : Fastify(options);
   const errors: unknown[] = [];
   let handled = 0;
 
@@ -56,7 +60,7 @@ async function start({
     },
   });
 
-  await app.listen({ port: 0, host: '127.0.0.1' });
+  await app.listen(path === undefined ? { port: 0, host: '127.0.0.1' } : { path });
   return { server: app.server, errors, handled: () => handled };
 }
 
@@ -537,6 +541,18 @@ describe('the plugin', () => {
         expect(await statuses(app, 2, '/child/nowhere')).toEqual([404, 429]);
         expect(await statuses(app, 1, '/', 'DELETE')).toEqual([429]);
       }
+    });
+
+    it('says how it is registered where it is called as in Express, and what it needs', async () => {
+      const called = (rateLimit as unknown as (options: object) => Promise<void>)(one);
+      const message =
+        '`rateLimit` is a Fastify plugin: app.register(rateLimit, { … }). Expected an instance of Fastify.';
+      await expect(create().register(called as never)).rejects.toMatchObject({
+        code: 'ERR_SLUICE_ARGUMENT',
+        message,
+      });
+      const without = create().register(rateLimit as never);
+      await expect(without).rejects.toThrow(/^Expected `limit` and `window`, or /);
     });
 
     it('rejects the registration if an option is wrong', async () => {

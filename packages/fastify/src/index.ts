@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Decision } from '@sluice/core';
+import { ArgumentError, type Decision } from '@sluice/core';
 import {
   createRouteGuards,
   exposeHeaders,
@@ -87,6 +87,7 @@ function isTrusted(address: string, request: FastifyRequest): boolean {
  */
 export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
   (async (instance, options) => {
+    if (typeof instance?.addHook !== 'function') throw calledByHand();
     const guards = createRouteGuards(options, host);
     if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', null);
 
@@ -132,3 +133,10 @@ export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
   }) satisfies FastifyPluginAsync<FastifyRateLimitOptions>,
   { name: '@sluice/fastify', fastify: '5.x' },
 );
+
+/** It was called as in Express; the options stand where the instance should. */
+function calledByHand(): ArgumentError {
+  const message =
+    '`rateLimit` is a Fastify plugin: app.register(rateLimit, { … }). Expected an instance of Fastify.';
+  return new ArgumentError('ERR_SLUICE_ARGUMENT', message);
+}

@@ -185,6 +185,11 @@ export function mergeOptions<Options extends object>(general: Options, special: 
 }
 
 function lonePolicy<Req, Handler>(options: LooseOptions<Req, Handler>): Policy {
+  if (!given(options, 'limit') && !given(options, 'window')) {
+    const message =
+      'Expected `limit` and `window`, or `policies`, or `limiter`, among the options, got none of them.';
+    throw new ArgumentError(CODE, message);
+  }
   const policy: Record<string, unknown> = {};
   for (const option of POLICY_OPTIONS) if (given(options, option)) policy[option] = optionOf(options, option);
   // Every request brings its own limit; should one ever get past without, this one admits nothing.
