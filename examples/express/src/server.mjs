@@ -7,7 +7,7 @@ const app = express();
 app.use(rateLimit({ limit: 5, window: '10s' }));
 
 app.get('/', (request, response) => {
-  response.send(`Hello! ${request.rateLimit.remaining} more are free.\n`);
+  response.send(`Hello! ${request.rateLimit?.remaining} more are free.\n`);
 });
 
 const server = app.listen(await freePort(), '127.0.0.1', (error) => {

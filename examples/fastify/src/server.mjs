@@ -6,7 +6,7 @@ const app = Fastify();
 
 await app.register(rateLimit, { limit: 5, window: '10s' });
 
-app.get('/', (request) => `Hello! ${request.rateLimit.remaining} more are free.\n`);
+app.get('/', (request) => `Hello! ${request.rateLimit?.remaining} more are free.\n`);
 
 app.get('/report', { config: { rateLimit: { limit: 1 } } }, () => 'Slow to make, so only one per client.\n');
 

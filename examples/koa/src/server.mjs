@@ -7,7 +7,7 @@ const app = new Koa();
 app.use(rateLimit({ limit: 5, window: '10s' }));
 
 app.use((context) => {
-  context.body = `Hello! ${context.state.rateLimit.remaining} more are free.\n`;
+  context.body = `Hello! ${context.state.rateLimit?.remaining} more are free.\n`;
 });
 
 const server = app.listen(await freePort(), '127.0.0.1', () => {

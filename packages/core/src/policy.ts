@@ -21,7 +21,7 @@ const ROUNDINGS = ['none', 'down'] as const;
 const MOST_BUCKETS = 1000;
 
 /** The options that mean something to each algorithm, besides `algorithm`, `name`, `limit` and `window`. */
-const OPTIONS: Readonly<Record<AlgorithmName, readonly string[]>> = {
+export const ALGORITHM_OPTIONS: Readonly<Record<AlgorithmName, readonly string[]>> = {
   'fixed-window': ['countDenied'],
   'sliding-window-log': [],
   'sliding-window-counter': ['buckets', 'edge', 'rounding', 'countDenied'],
@@ -35,7 +35,7 @@ export const POLICY_OPTIONS: readonly string[] = [
   'algorithm',
   'limit',
   'window',
-  ...new Set(Object.values(OPTIONS).flat()),
+  ...new Set(Object.values(ALGORITHM_OPTIONS).flat()),
 ];
 
 /**
@@ -66,7 +66,7 @@ function parsePolicy(input: unknown, place: number, path: string): ParsedPolicy 
   const algorithm = oneOf(algorithmNames, name, `${path}algorithm`, CODE);
   refuseUnknown(
     given,
-    ['algorithm', 'name', 'limit', 'window', ...OPTIONS[algorithm]],
+    ['algorithm', 'name', 'limit', 'window', ...ALGORITHM_OPTIONS[algorithm]],
     algorithm,
     CODE,
     path,

@@ -16,7 +16,8 @@ export type WarningCode =
   | 'SLUICE_MEMORY_NOT_SHARED'
   | 'SLUICE_COUNT_ONLY_FAILED'
   | 'SLUICE_RESENDING_CLIENT'
-  | 'SLUICE_STORE_FAILING';
+  | 'SLUICE_STORE_FAILING'
+  | 'SLUICE_UPGRADE_FAILED';
 
 const given = () => perProcess('warnings', () => new Set<string>());
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { adapterSuite, optionsFor, type Start } from '@sluice/conformance';
+import { adapterSuite, listen, optionsFor, type Start } from '@sluice/conformance';
 import type { Decision } from '@sluice/core';
 import cors from 'cors';
 import express, { type NextFunction, type Request, type Response } from 'express';
@@ -11,7 +11,8 @@ import { type ExpressRateLimitOptions, RateLimitError, rateLimit } from './index
 const versions = { 'Express 5': express, 'Express 4': express4 as unknown as typeof express };
 
 for (const [name, createApp] of Object.entries(versions)) {
-  adapterSuite({ name, start: starting(createApp) });
+  // Express has no HTTP/2: its requests and responses are made on those of HTTP/1.1.
+  adapterSuite({ name, start: starting(createApp), http2: false });
 }
 
 const expressOptions = (options: Parameters<Start>[0]['limits'][number]) =>
@@ -24,7 +25,7 @@ const expressOptions = (options: Parameters<Start>[0]['limits'][number]) =>
   );
 
 function starting(createApp: typeof express): Start {
-  return async ({ limits, trustProxy = false, plainErrors = false, cors: sharing, before, answer }) => {
+  return async ({ limits, trustProxy = false, plainErrors = false, cors: sharing, before, answer, path }) => {
     const app = createApp();
     const errors: unknown[] = [];
     let handled = 0;
@@ -51,8 +52,7 @@ function starting(createApp: typeof express): Start {
       else response.status(500).send('failed');
     });
 
-    const server = createServer(app).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const server = await listen(app, { path });
     return { server, errors, handled: () => handled };
   };
 }

@@ -15,7 +15,14 @@ import {
 } from '@sluice/core/http';
 import type { NextFunction, Request, Response } from 'express';
 
-export { byHeader, type ClientIpOptions, clientIp, RateLimitError } from '@sluice/core/http';
+export {
+  byHeader,
+  type ClientIpOptions,
+  clientIp,
+  type LimitUpgradeOptions,
+  limitUpgrade,
+  RateLimitError,
+} from '@sluice/core/http';
 export { rateLimit as default };
 
 declare global {

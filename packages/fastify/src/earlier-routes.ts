@@ -6,7 +6,7 @@
  */
 
 import { subscribe } from 'node:diagnostics_channel';
-import type { Route } from '@sluice/core/http';
+import { type Route, withoutSlash } from '@sluice/core/http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /** Where a route carries what it was added with. */
@@ -46,5 +46,8 @@ export function routesOf({ routeOptions, server }: FastifyRequest, own: object):
   // The application was made before this module was loaded. A HEAD may be asked for before its GET.
   if (route === undefined) return [{ method: method === 'HEAD' ? 'GET' : method, url }];
   const all = limited.get(server.server) ?? [];
-  return all.slice(0, all.indexOf(route) + 1).filter((other) => other.own === own && other.url === route.url);
+  const path = withoutSlash(route.url);
+  return all
+    .slice(0, all.indexOf(route) + 1)
+    .filter((other) => other.own === own && withoutSlash(other.url) === path);
 }

@@ -17,7 +17,7 @@ import {
   rateLimit,
 } from './index.js';
 
-adapterSuite({ name: 'Fastify 5', start });
+adapterSuite({ name: 'Fastify 5', start, http2: true });
 
 async function start({
   limits,
@@ -26,8 +26,12 @@ async function start({
   cors: sharing,
   before,
   answer,
+  http2 = false,
+  path,
 }: Parameters<Start>[0]): ReturnType<Start> {
-  const app = Fastify({ trustProxy: trustProxy && 'loopback' });
+  const options = { trustProxy: trustProxy && 'loopback' };
+  // The requests of HTTP/2 have the same types here.
+  const app = http2 ? (Fastify({ ...options, http2 }) as unknown as FastifyInstance) : Fastify(options);
   const errors: unknown[] = [];
   let handled = 0;
 
@@ -56,7 +60,7 @@ async function start({
     },
   });
 
-  await app.listen({ port: 0, host: '127.0.0.1' });
+  await app.listen(path === undefined ? { port: 0, host: '127.0.0.1' } : { path });
   return { server: app.server, errors, handled: () => handled };
 }
 
@@ -307,6 +311,48 @@ describe('the plugin', () => {
       expect(await statuses(app, 1, '/both', 'POST')).toEqual([429]);
     });
 
+    it('counts a route as one that a prefix gives two URLs, and its HEADs with it', async () => {
+      const own = { config: { rateLimit: { limit: 2 } } };
+      for (const early of [false, true]) {
+        const app = create();
+        if (!early) await app.register(rateLimit, { limit: 9, window: '1h', headers: 'draft-8' });
+        app.register(async (child) => void child.get('/', own, hello), { prefix: '/child' });
+        if (early) await app.register(rateLimit, { limit: 9, window: '1h', headers: 'draft-8' });
+        const seen = [];
+        for (const [url, method] of [
+          ['/child/', 'GET'],
+          ['/child', 'HEAD'],
+          ['/child', 'GET'],
+          ['/child/', 'HEAD'],
+        ] as const) {
+          const { status, headers } = await ask(app, url, { method });
+          seen.push([status, headers['ratelimit-policy']]);
+        }
+        const policy = '"default-GET%20/child";q=2;w=3600';
+        expect([early, seen]).toEqual([early, [200, 200, 429, 429].map((status) => [status, policy])]);
+      }
+    });
+
+    it('counts each of a route’s methods on one quota, once a request', async () => {
+      for (const exposeHeadRoutes of [false, true]) {
+        const app = create({ exposeHeadRoutes });
+        await app.register(rateLimit, two);
+        const config = { rateLimit: { limit: 3 } };
+        app.route({ method: ['GET', 'POST', 'DELETE'], url: '/own', config, handler: hello });
+        app.route({ method: ['PUT', 'PATCH'], url: '/general', handler: hello });
+        const left = async (url: string, method: string) => {
+          const { status, headers } = await ask(app, url, { method });
+          return [status, headers['x-ratelimit-remaining']];
+        };
+        expect(await left('/own', 'POST')).toEqual([200, '2']);
+        expect(await left('/own', 'GET')).toEqual([200, '1']);
+        expect(await left('/own', 'DELETE')).toEqual([200, '0']);
+        // Where there is no HEAD, it is not found, which the limit of all counts.
+        expect(await left('/own', 'HEAD')).toEqual(exposeHeadRoutes ? [429, '0'] : [404, '1']);
+        expect(await left('/general', 'PUT')).toEqual([200, exposeHeadRoutes ? '1' : '0']);
+      }
+    });
+
     it('keeps the limit of a HEAD that was written out', async () => {
       const app = create();
       await app.register(rateLimit, { limit: 9, window: '1h' });
@@ -541,11 +587,23 @@ describe('the plugin', () => {
       }
     });
 
+    it('says how it is registered where it is called as in Express, and what it needs', async () => {
+      const called = (rateLimit as unknown as (options: object) => Promise<void>)(one);
+      const message =
+        '`rateLimit` is a Fastify plugin: app.register(rateLimit, { … }). Expected an instance of Fastify.';
+      await expect(create().register(called as never)).rejects.toMatchObject({
+        code: 'ERR_SLUICE_ARGUMENT',
+        message,
+      });
+      const without = create().register(rateLimit as never);
+      await expect(without).rejects.toThrow(/^Expected `limit` and `window`, or /);
+    });
+
     it('rejects the registration if an option is wrong', async () => {
       const app = create();
-      await expect(app.register(rateLimit, {} as FastifyRateLimitOptions)).rejects.toMatchObject({
+      await expect(app.register(rateLimit, { limit: 1 } as FastifyRateLimitOptions)).rejects.toMatchObject({
         name: 'ArgumentError',
-        message: expect.stringMatching(/^Expected `(limit|window)` to be .+, got undefined\.$/),
+        message: expect.stringMatching(/^Expected `window` to be .+, got undefined\.$/),
       });
     });
   });

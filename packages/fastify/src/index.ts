@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Decision } from '@sluice/core';
+import { ArgumentError, type Decision } from '@sluice/core';
 import {
   createRouteGuards,
   exposeHeaders,
@@ -18,7 +18,14 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } f
 import fp from 'fastify-plugin';
 import { type addedAs, type LimitedRoute, routesOf } from './earlier-routes.js';
 
-export { byHeader, type ClientIpOptions, clientIp, RateLimitError } from '@sluice/core/http';
+export {
+  byHeader,
+  type ClientIpOptions,
+  clientIp,
+  type LimitUpgradeOptions,
+  limitUpgrade,
+  RateLimitError,
+} from '@sluice/core/http';
 // Fastify takes the default of a module that is registered as it is, by require or by import.
 export { rateLimit as default };
 
@@ -81,6 +88,7 @@ function isTrusted(address: string, request: FastifyRequest): boolean {
  */
 export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
   (async (instance, options) => {
+    if (typeof instance?.addHook !== 'function') throw calledByHand();
     const guards = createRouteGuards(options, host);
     if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', null);
 
@@ -163,4 +171,11 @@ async function call(
   } catch (error) {
     done(error as Error);
   }
+}
+
+/** It was called as in Express; the options stand where the instance should. */
+function calledByHand(): ArgumentError {
+  const message =
+    '`rateLimit` is a Fastify plugin: app.register(rateLimit, { … }). Expected an instance of Fastify.';
+  return new ArgumentError('ERR_SLUICE_ARGUMENT', message);
 }

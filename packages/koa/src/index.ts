@@ -8,7 +8,14 @@ import type { Decision } from '@sluice/core';
 import { createGuard, exposeHeaders, type Header, type Host, type RateLimitOptions } from '@sluice/core/http';
 import type { Context, Middleware } from 'koa';
 
-export { byHeader, type ClientIpOptions, clientIp, RateLimitError } from '@sluice/core/http';
+export {
+  byHeader,
+  type ClientIpOptions,
+  clientIp,
+  type LimitUpgradeOptions,
+  limitUpgrade,
+  RateLimitError,
+} from '@sluice/core/http';
 export { rateLimit as default };
 
 declare module 'koa' {

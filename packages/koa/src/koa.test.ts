@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import cors from '@koa/cors';
-import { adapterSuite, optionsFor, type Start } from '@sluice/conformance';
+import { adapterSuite, listen, optionsFor, type Start } from '@sluice/conformance';
 import type { Decision } from '@sluice/core';
 import Koa, { type Context } from 'koa';
 import Koa2 from 'koa2';
@@ -11,7 +11,7 @@ import { type DenialHandler, type KoaRateLimitOptions, type RateLimitError, rate
 
 const versions = { 'Koa 3': Koa, 'Koa 2': Koa2 as unknown as typeof Koa };
 
-for (const [name, App] of Object.entries(versions)) adapterSuite({ name, start: starting(App) });
+for (const [name, App] of Object.entries(versions)) adapterSuite({ name, start: starting(App), http2: true });
 
 const koaOptions = (options: Parameters<Start>[0]['limits'][number]) =>
   optionsFor<KoaRateLimitOptions>(options, (handler) => (context: Context, decision: Decision) => {
@@ -23,7 +23,7 @@ const koaOptions = (options: Parameters<Start>[0]['limits'][number]) =>
   });
 
 function starting(App: typeof Koa): Start {
-  return async ({ limits, trustProxy = false, cors: sharing, before, answer }) => {
+  return async ({ limits, trustProxy = false, cors: sharing, before, answer, http2, path }) => {
     const app = new App();
     const errors: unknown[] = [];
     let handled = 0;
@@ -54,8 +54,7 @@ function starting(App: typeof Koa): Start {
       context.body = { decision: context.state.rateLimit ?? null };
     });
 
-    const server = createServer(app.callback()).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const server = await listen(app.callback(), { http2, path });
     return { server, errors, handled: () => handled };
   };
 }

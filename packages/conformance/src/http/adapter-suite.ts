@@ -14,10 +14,12 @@ import { denials } from './denials.js';
 import { accidents, construction, manyRequests, onRedis, severalLimiters } from './flow.js';
 import { functions } from './functions.js';
 import { holding } from './held.js';
+import { overHttp2 } from './http2.js';
 import { origins } from './origins.js';
+import { onUnixSockets } from './unix-sockets.js';
 
 /** Declares the tests of one framework. */
-export function adapterSuite({ name, start }: Adapter): void {
+export function adapterSuite({ name, start, http2 }: Adapter): void {
   describe(`rateLimit on ${name}`, () => {
     const running: RunningDemo[] = [];
 
@@ -43,6 +45,8 @@ export function adapterSuite({ name, start }: Adapter): void {
     describe('stands many requests', () => manyRequests(tracked));
     describe('stands beside others', () => severalLimiters(tracked));
     describe('stands accidents', () => accidents(tracked));
+    describe('on Unix sockets', () => onUnixSockets(tracked));
+    if (http2) describe('over HTTP/2', () => overHttp2(tracked));
     describe('on Redis', () => onRedis(tracked, `http ${name}`));
     describe('at construction', () => construction(tracked));
   });
@@ -52,6 +56,7 @@ async function close(server: RunningDemo['server']): Promise<void> {
   if (!server.listening) return;
   const closed = once(server, 'close');
   server.close();
-  server.closeAllConnections();
+  // One for HTTP/2 has none: there, clients leave.
+  server.closeAllConnections?.();
   await closed;
 }

@@ -4,7 +4,9 @@
  * @module
  */
 
-import type { IncomingHttpHeaders, Server, ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import { createServer as createServer2 } from 'node:http2';
 import type { Decision } from '@sluice/core';
 import type { Awaitable, RateLimitOptions } from '@sluice/core/http';
 
@@ -42,6 +44,10 @@ interface Demo {
   readonly before?: (answer: () => void) => void;
   /** Answers in place of the route, by Node's own response, as streams do. */
   readonly answer?: (response: ServerResponse, decision: Decision | null) => void;
+  /** Speak HTTP/2, without TLS. */
+  readonly http2?: boolean | undefined;
+  /** Listen on a Unix socket there, rather than on a port. */
+  readonly path?: string | undefined;
 }
 
 /** A demo that listens on a loopback port. */
@@ -60,4 +66,19 @@ export type Start = (demo: Demo) => Promise<RunningDemo>;
 export interface Adapter {
   readonly name: string;
   readonly start: Start;
+  /** Whether the framework speaks HTTP/2. */
+  readonly http2: boolean;
+}
+
+/** Starts a server for a framework that has but a listener for requests. */
+export async function listen(
+  listener: (...args: never[]) => void,
+  { http2 = false, path }: Pick<Demo, 'http2' | 'path'> = {},
+): Promise<Server> {
+  const create = (http2 ? createServer2 : createServer) as (listener: unknown) => Server;
+  const server = create(listener);
+  if (path === undefined) server.listen(0, '127.0.0.1');
+  else server.listen(path);
+  await once(server, 'listening');
+  return server;
 }

@@ -343,6 +343,11 @@ export function construction(start: Start): void {
       'Expected `limit` to be an integer >= 0 or Infinity, got NaN.',
     ],
     ['no limit', { window: '1h' }, 'Expected `limit` to be an integer >= 0 or Infinity, got undefined.'],
+    [
+      'no policy',
+      {},
+      'Expected `limit` and `window`, or `policies`, or `limiter`, among the options, got none of them.',
+    ],
     ['no window', { limit: 1 }, /^Expected `window` to be .+, got undefined\.$/],
     ['a window in words', { ...fine, window: '1 hour' }, /^Expected `window` to be .+, got "1 hour"\.$/],
     [

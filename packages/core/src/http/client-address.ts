@@ -45,7 +45,7 @@ function watchHeaders<Req>(host: Host<Req>, request: Req): Watch<Req> | undefine
   if (headers['x-forwarded-for'] === undefined && headers.forwarded === undefined) return watchHeaders;
   warnOnce(
     'SLUICE_PROXY_NOT_TRUSTED',
-    'A request says that it was forwarded, and no proxy is trusted, so all clients of a proxy share one quota. If one of yours stands before this server, set the trust proxy setting of your framework. If none does, a client made this up, and all is well.',
+    'A request says that it was forwarded, and no proxy is trusted, so all clients of a proxy share one quota. If one of yours stands before this server, set the trust proxy setting of your framework, or give limitUpgrade a `key` by clientIp. If none does, a client made this up, and all is well.',
   );
   return undefined;
 }

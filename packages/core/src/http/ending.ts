@@ -6,18 +6,22 @@
 
 import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
+import type { Duplex } from 'node:stream';
 
 /** Node's own response, of HTTP/1.1 or of HTTP/2. */
 export type RawResponse = ServerResponse | Http2ServerResponse;
 
+/** What a client waits at: a response, or the socket of a request for an upgrade, which has none. */
+export type Line = RawResponse | Duplex;
+
 /** What waits for the end of a response. */
-const waiting = new WeakMap<RawResponse, Set<() => void>>();
+const waiting = new WeakMap<Line, Set<() => void>>();
 
 /**
  * Calls `work` once when the response is over, whatever ended it; at once if it is over already. Returns what lets go
  * of `work`. However much waits for one response, it has one listener.
  */
-export function whenOver(response: RawResponse, work: () => void): () => void {
+export function whenOver(response: Line, work: () => void): () => void {
   if (isOver(response)) {
     work();
     return () => {};
@@ -28,7 +32,7 @@ export function whenOver(response: RawResponse, work: () => void): () => void {
 }
 
 /** Apart from the above: the listener would keep all that is to be let go of. */
-function listenTo(response: RawResponse): Set<() => void> {
+function listenTo(response: Line): Set<() => void> {
   const works = new Set<() => void>();
   waiting.set(response, works);
   // Comes once, after `finish`, a lost connection or an error; those who ask later see that the response is over.
@@ -43,9 +47,9 @@ function listenTo(response: RawResponse): Set<() => void> {
  * Whether there is nobody left to answer. Knows more than {@link whenOver} where requests are pipelined: of one that
  * waits behind another, Node does not tell when its client leaves.
  */
-export function isOver(response: RawResponse): boolean {
+export function isOver(response: Line): boolean {
   if (isHttp2(response)) return response.stream.destroyed;
-  return response.destroyed || response.req?.socket?.destroyed === true;
+  return response.destroyed || ('req' in response && response.req?.socket?.destroyed === true);
 }
 
 /** Whether a response that is over was ended by the server, and sent. */
@@ -57,6 +61,11 @@ export function isComplete(response: RawResponse): boolean {
   return response.writableFinished || response.socket?.destroyed !== true;
 }
 
-function isHttp2(response: RawResponse): response is Http2ServerResponse {
+/** Whether it is a response, which has a status, and no bare socket. */
+export function isResponse(line: Line): line is RawResponse {
+  return 'statusCode' in line;
+}
+
+function isHttp2(response: Line): response is Http2ServerResponse {
   return 'stream' in response && response.stream !== undefined;
 }

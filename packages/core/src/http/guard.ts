@@ -13,7 +13,7 @@ import { parseIpv6Prefix } from './address.js';
 import { type Awaitable, then, withErrors } from './awaitable.js';
 import { addressKeys } from './client-address.js';
 import { type Count, counterOf } from './count-only.js';
-import type { RawResponse } from './ending.js';
+import { isResponse, type Line } from './ending.js';
 import { giveBack } from './give-back.js';
 import type { Header } from './headers.js';
 import { type MemoryWatch, watchMemory } from './memory-watch.js';
@@ -53,12 +53,12 @@ export interface Guard<Req, Handler = unknown> {
   /** The user's own answer to a denied request, if there is one. */
   readonly handler: Handler | undefined;
   /**
-   * @param response - Node's own. Without it, nobody learns when the request is over: it counts whatever comes of it,
-   *   and is held though its client leaves.
+   * @param response - Node's own, or the socket of an upgrade. Without it, nobody learns when the request is over: it
+   *   counts whatever comes of it, and is held though its client leaves.
    * @throws whatever the user's functions throw, if it is an error; nothing is charged then.
    * @throws StoreError if the store failed and the limiter's `onStoreError` is `'throw'`.
    */
-  check(request: Req, response?: RawResponse): Awaitable<Verdict>;
+  check(request: Req, response?: Line): Awaitable<Verdict>;
 }
 
 const PASS: Verdict = { headers: [] };
@@ -73,7 +73,7 @@ interface Trail {
 /** A request on its way through a guard. */
 interface Visit<Req> {
   readonly request: Req;
-  readonly response: RawResponse | undefined;
+  readonly response: Line | undefined;
   readonly trail: Trail;
 }
 
@@ -120,7 +120,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     this.#watch = watchMemory(options);
   }
 
-  readonly check: Guard<Req>['check'] = withErrors((request: Req, response?: RawResponse) => {
+  readonly check: Guard<Req>['check'] = withErrors((request: Req, response?: Line) => {
     const raw = this.#host.raw(request);
     if (this.#options.preflight !== true && isPreflight(raw)) return PASS;
     const trail = trailOf(raw);
@@ -165,7 +165,9 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   }
 
   #admit({ request, response }: Visit<Req>, decision: Decision, headers: Header[]): Verdict {
-    if (response !== undefined) this.#count?.(this.limiter, decision, request, response);
+    if (this.#count !== undefined && response !== undefined && isResponse(response)) {
+      this.#count(this.limiter, decision, request, response);
+    }
     return { decision, headers };
   }
 

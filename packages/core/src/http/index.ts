@@ -10,7 +10,7 @@ export type { BodyOption, DenialBody } from './body.js';
 export { byHeader, type WithHeaders } from './by-header.js';
 export { type ClientIpOptions, clientIp, type WithPeer } from './client-ip.js';
 export type { CountsFunction } from './count-only.js';
-export type { RawResponse } from './ending.js';
+export type { Line, RawResponse } from './ending.js';
 export { type Exposing, exposeHeaders } from './expose.js';
 export { createGuard, type Guard, type Host, type Verdict } from './guard.js';
 export {
@@ -21,6 +21,7 @@ export {
   parseFormats,
   type ResetFormat,
 } from './headers.js';
+export { type LimitUpgrade, type LimitUpgradeOptions, limitUpgrade } from './limit-upgrade.js';
 export type {
   CommonOptions,
   LimitFunction,
@@ -31,5 +32,5 @@ export type {
 } from './options.js';
 export { RateLimitError } from './rate-limit-error.js';
 export type { Denial } from './refusal.js';
-export { createRouteGuards, type Route, type RouteGuards } from './routes.js';
+export { createRouteGuards, type Route, type RouteGuards, withoutSlash } from './routes.js';
 export { type Trust, trustsEveryone } from './trust.js';

@@ -8,8 +8,8 @@ import { refuseUnknown } from '../check.js';
 import { ArgumentError, expected } from '../errors.js';
 import type { OnStoreError } from '../ladder.js';
 import { createLimiter, type Limiter } from '../limiter.js';
-import { POLICY_OPTIONS, parseLimit } from '../policy.js';
-import type { Policy, Store } from '../types.js';
+import { ALGORITHM_OPTIONS, POLICY_OPTIONS, parseLimit } from '../policy.js';
+import type { AlgorithmName, Policy, Store } from '../types.js';
 import type { Awaitable } from './awaitable.js';
 import type { BodyOption } from './body.js';
 import type { CountsFunction } from './count-only.js';
@@ -123,7 +123,8 @@ const CHOSEN = ['name', 'store', 'onStoreError', 'localShare'];
 const TOLD = ['headers', 'resetFormat', 'partitionSecret', 'body', 'contentType', 'handler', 'throw'];
 
 const COMMON = [...CHOSEN, 'key', 'ipv6Prefix', 'cost', 'skip', 'countOnly', 'preflight', 'maxHeld', ...TOLD];
-const KNOWN = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
+/** All options of `rateLimit`. */
+export const KNOWN: readonly string[] = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
 
 /** Options that say what the policy is, and who answers. A route's own choice of one kind replaces the other kinds. */
 const KINDS: readonly (readonly (readonly string[])[])[] = [
@@ -164,26 +165,45 @@ export function limiterOf<Req, Handler>(options: LooseOptions<Req, Handler>): Li
 
 /**
  * Returns `general` as far as `special` leaves it: option by option, but what kind of policy it is, and who answers, as
- * a whole.
+ * a whole. Another algorithm takes what has a meaning to it.
  */
 export function mergeOptions<Options extends object>(general: Options, special: Partial<Options>): Options {
   const merged = { ...general } as Record<string, unknown>;
-  // A function for a limit goes with every kind, and what is off is no choice.
-  const chooses = (option: string) => {
-    const value = optionOf(special, option);
-    return value !== undefined && value !== false && !(option === 'limit' && typeof value === 'function');
-  };
   for (const kinds of KINDS) {
-    const chosen = kinds.find((kind) => kind.some(chooses));
-    if (chosen === undefined) continue;
-    for (const kind of kinds) if (kind !== chosen) for (const option of kind) delete merged[option];
+    const chosen = kindOf(special, kinds);
+    if (chosen === undefined || chosen === kindOf(general, kinds)) continue;
+    for (const option of kinds.flat()) delete merged[option];
   }
   if (given(special, 'limiter')) for (const option of CHOSEN) delete merged[option];
+  for (const option of foreignTo(optionOf(special, 'algorithm'))) delete merged[option];
   for (const [option, value] of Object.entries(special)) if (value !== undefined) merged[option] = value;
   return merged as Options;
 }
 
+/** The options of other algorithms that mean nothing to this one, if it is one. */
+function foreignTo(algorithm: unknown): readonly string[] {
+  const own = ALGORITHM_OPTIONS[algorithm as AlgorithmName];
+  if (own === undefined) return [];
+  return Object.values(ALGORITHM_OPTIONS)
+    .flat()
+    .filter((option) => !own.includes(option));
+}
+
+/** The kind that the options choose: a function for a limit goes with every kind, and what is off is no choice. */
+function kindOf(options: object, kinds: readonly (readonly string[])[]): readonly string[] | undefined {
+  const chooses = (option: string) => {
+    const value = optionOf(options, option);
+    return value !== undefined && value !== false && !(option === 'limit' && typeof value === 'function');
+  };
+  return kinds.find((kind) => kind.some(chooses));
+}
+
 function lonePolicy<Req, Handler>(options: LooseOptions<Req, Handler>): Policy {
+  if (!given(options, 'limit') && !given(options, 'window')) {
+    const message =
+      'Expected `limit` and `window`, or `policies`, or `limiter`, among the options, got none of them.';
+    throw new ArgumentError(CODE, message);
+  }
   const policy: Record<string, unknown> = {};
   for (const option of POLICY_OPTIONS) if (given(options, option)) policy[option] = optionOf(options, option);
   // Every request brings its own limit; should one ever get past without, this one admits nothing.

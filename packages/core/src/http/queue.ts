@@ -6,7 +6,7 @@
 
 import { parseLimit } from '../policy.js';
 import { after } from './awaitable.js';
-import { isOver, type RawResponse, whenOver } from './ending.js';
+import { isOver, type Line, whenOver } from './ending.js';
 
 /** Each takes a connection, and what the request is in memory: some ten MB of them, and as many as small hosts allow. */
 const MOST_HELD = 1000;
@@ -29,7 +29,7 @@ export class Queue {
    *
    * The timer keeps the process alive, as the connection does that it is for; with the connection, it goes.
    */
-  hold(response: RawResponse | undefined, ms: number): Promise<Held> | undefined {
+  hold(response: Line | undefined, ms: number): Promise<Held> | undefined {
     if (this.#held >= this.#most) return undefined;
     this.#held += 1;
     return new Promise((resolve) => {

@@ -23,7 +23,8 @@ export interface RouteGuards<Req, Handler> {
   readonly general: Guard<Req, Handler>;
   /**
    * Returns the guard of a route, with `own` options where given and the general ones elsewhere. It has a quota of its
-   * own, which it shares with nobody but the HEAD that was added to a GET and has the same options.
+   * own, which it shares with nobody but what the framework made of it, and has the very same options: the HEAD that
+   * is added to a GET, the URL with a slash at its end and the one without.
    *
    * @throws ArgumentError if an option is wrong.
    */
@@ -52,8 +53,9 @@ export function createRouteGuards<Req, Handler>(
       }
       const methods = [method].flat();
       const first = methods.includes('GET') ? 'GET' : methods[0];
-      const where = [url, ...Object.entries(constraints ?? {}).map(constraintOf)].join(' ');
-      const place = `${first === 'HEAD' ? 'GET' : first} ${where}`;
+      const others = Object.entries(constraints ?? {}).map(constraintOf);
+      const where = [url, ...others].join(' ');
+      const place = [first === 'HEAD' ? 'GET' : first, withoutSlash(url), ...others].join(' ');
       const same = known.find((route) => route.own === own && route.place === place);
       if (same !== undefined) return same.guard;
 
@@ -64,6 +66,11 @@ export function createRouteGuards<Req, Handler>(
       return guard;
     },
   };
+}
+
+/** Returns the URL as it is without a slash at its end. */
+export function withoutSlash(url: string): string {
+  return url.endsWith('/') ? url.slice(0, -1) : url;
 }
 
 /** Values are what a framework's router takes: texts, regular expressions, and whatever a strategy of the user reads. */
