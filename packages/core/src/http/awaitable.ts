@@ -14,7 +14,8 @@ export function then<T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>
   return isThenable(value) ? Promise.resolve(value).then(next) : next(value);
 }
 
-function isThenable<T>(value: Awaitable<T>): value is PromiseLike<T> {
+/** Whether it is yet to come. */
+export function isThenable<T>(value: Awaitable<T>): value is PromiseLike<T> {
   return typeof (value as PromiseLike<T> | null | undefined)?.then === 'function';
 }
 
@@ -41,9 +42,10 @@ export function withErrors<Work>(work: Work): Work {
     if (typeof thrown === 'object' && thrown !== null) throw thrown;
     throw new Error(`A function among the options of rateLimit threw ${show(thrown)}, which is no error.`);
   };
-  const safe = (...args: unknown[]) => {
+  // No more than frameworks hand a function, and one by one: a list of them would be made for each request.
+  const safe = (a: unknown, b: unknown, c: unknown, d: unknown) => {
     try {
-      const result = (work as (...args: unknown[]) => unknown)(...args);
+      const result = (work as (...args: unknown[]) => unknown)(a, b, c, d);
       return isThenable(result) ? Promise.resolve(result).catch(fail) : result;
     } catch (thrown) {
       return fail(thrown);

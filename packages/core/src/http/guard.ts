@@ -10,7 +10,7 @@ import type { Limiter, RequestOptions } from '../limiter.js';
 import { parseLimit } from '../policy.js';
 import type { Decision } from '../types.js';
 import { parseIpv6Prefix } from './address.js';
-import { type Awaitable, then, withErrors } from './awaitable.js';
+import { type Awaitable, isThenable, then, withErrors } from './awaitable.js';
 import { addressKeys } from './client-address.js';
 import { type Count, counterOf } from './count-only.js';
 import { isResponse, type Line } from './ending.js';
@@ -64,10 +64,17 @@ export interface Guard<Req, Handler = unknown> {
 const PASS: Verdict = { headers: [] };
 const GONE: Verdict = { headers: [], gone: true };
 
+/** What one guard has done about a request. */
+interface Charged {
+  readonly guard: object;
+  readonly limiter: Limiter;
+  readonly key: string;
+  readonly before: Charged | undefined;
+}
+
 /** What became of a request so far. */
-interface Trail {
-  readonly charges: { readonly guard: object; readonly limiter: Limiter; readonly key: string }[];
-  readonly told: Told;
+interface Trail extends Told {
+  last: Charged | undefined;
 }
 
 /** A request on its way through a guard. */
@@ -101,6 +108,8 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   readonly #refuse: Refuse<Req>;
   readonly #count: Count<Req> | undefined;
   readonly #queue: Queue;
+  /** What every request brings along, where that is the same for all. */
+  readonly #fixed: RequestOptions | undefined;
   readonly #addressKey: (request: Req) => string;
   #watch: MemoryWatch | undefined;
 
@@ -114,6 +123,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     this.limiter = limiterOf(options);
     this.handler = options.handler && withErrors(options.handler);
     this.#options = options;
+    this.#fixed = fixedOf(options);
     this.#host = host;
     this.#teller = new Teller(telling, this.limiter);
     this.#addressKey = addressKeys(host, ipv6Prefix);
@@ -124,7 +134,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     const raw = this.#host.raw(request);
     if (this.#options.preflight !== true && isPreflight(raw)) return PASS;
     const trail = trailOf(raw);
-    if (trail.charges.some(({ guard }) => guard === this)) return PASS;
+    if (hasPassed(trail, this)) return PASS;
     if (this.#watch?.see(raw) === false) this.#watch = undefined;
     const visit = { request, response, trail };
     const { skip } = this.#options;
@@ -133,35 +143,46 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   });
 
   #judge(visit: Visit<Req>): Awaitable<Verdict> {
-    const { request, trail } = visit;
+    const key = this.#keyOf(visit.request);
+    return isThenable(key)
+      ? Promise.resolve(key).then((own) => this.#judgeKey(visit, own))
+      : this.#judgeKey(visit, key);
+  }
+
+  #judgeKey(visit: Visit<Req>, key: string): Awaitable<Verdict> {
+    if (hasCharged(visit.trail, this.limiter, key)) return PASS;
+    // Nothing is made for most requests that could be made once, and no function: that took longer than deciding.
+    if (this.#fixed !== undefined) return this.#consume(visit, key, this.#fixed);
     const { cost = 1, limit } = this.#options;
-    return then(this.#keyOf(request), (key) => {
-      if (trail.charges.some((charge) => charge.limiter === this.limiter && charge.key === key)) return PASS;
-      return then(typeof cost === 'function' ? cost(request) : cost, (units) => {
-        checkCost(units);
-        if (typeof limit !== 'function') return this.#consume(visit, key, { cost: units });
-        return then(limit(request), (own) => {
-          checkLimit(own);
-          return this.#consume(visit, key, { cost: units, limit: own });
-        });
+    return then(typeof cost === 'function' ? cost(visit.request) : cost, (units) => {
+      checkCost(units);
+      if (typeof limit !== 'function') return this.#consume(visit, key, { cost: units });
+      return then(limit(visit.request), (own) => {
+        checkLimit(own);
+        return this.#consume(visit, key, { cost: units, limit: own });
       });
     });
   }
 
   #consume(visit: Visit<Req>, key: string, options: RequestOptions): Awaitable<Verdict> {
-    return then(this.limiter.consume(key, options), (decision) => {
-      const { charges, told } = visit.trail;
-      charges.push({ guard: this, limiter: this.limiter, key });
-      const names = this.#teller.namesBeside(told);
-      const headers = this.#teller.tell(decision, key, names, told);
-      if (!decision.allowed) {
-        const violated = names.filter((_, i) => !decision.policies[i].allowed);
-        return this.#deny(visit, decision, headers, violated);
-      }
-      return decision.delayMs > 0
-        ? this.#hold(visit, decision, headers)
-        : this.#admit(visit, decision, headers);
-    });
+    const decision = this.limiter.consume(key, options);
+    return isThenable(decision)
+      ? decision.then((later) => this.#tell(visit, key, later))
+      : this.#tell(visit, key, decision);
+  }
+
+  #tell(visit: Visit<Req>, key: string, decision: Decision): Awaitable<Verdict> {
+    const { trail } = visit;
+    trail.last = { guard: this, limiter: this.limiter, key, before: trail.last };
+    const names = this.#teller.namesBeside(trail);
+    const headers = this.#teller.tell(decision, key, names, trail);
+    if (!decision.allowed) {
+      const violated = names.filter((_, i) => !decision.policies[i].allowed);
+      return this.#deny(visit, decision, headers, violated);
+    }
+    return decision.delayMs > 0
+      ? this.#hold(visit, decision, headers)
+      : this.#admit(visit, decision, headers);
   }
 
   #admit({ request, response }: Visit<Req>, decision: Decision, headers: Header[]): Verdict {
@@ -202,8 +223,30 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
 }
 
 function trailOf(raw: IncomingMessage & { [TRAIL]?: Trail }): Trail {
-  raw[TRAIL] ??= { charges: [], told: { items: [], binding: undefined } };
+  raw[TRAIL] ??= { last: undefined, items: [], binding: undefined };
   return raw[TRAIL];
+}
+
+function hasPassed({ last }: Trail, guard: object): boolean {
+  for (let each = last; each !== undefined; each = each.before) if (each.guard === guard) return true;
+  return false;
+}
+
+function hasCharged({ last }: Trail, limiter: Limiter, key: string): boolean {
+  for (let each = last; each !== undefined; each = each.before) {
+    if (each.limiter === limiter && each.key === key) return true;
+  }
+  return false;
+}
+
+function fixedOf({
+  cost = 1,
+  limit,
+}: {
+  readonly cost?: unknown;
+  readonly limit?: unknown;
+}): RequestOptions | undefined {
+  return typeof cost === 'number' && typeof limit !== 'function' ? { cost } : undefined;
 }
 
 /** Nothing would mean that the limiter's own limits stand; what a name may stand for is the limiter's to check. */

@@ -34,7 +34,7 @@ interface ToldItem extends HeaderItem {
 
 /** What has been told of one request, by whatever guards. */
 export interface Told {
-  readonly items: ToldItem[];
+  items: readonly ToldItem[];
   /** What legacy headers show: who denies, else the one with the least left. */
   binding: ToldItem | undefined;
 }
@@ -78,7 +78,7 @@ export class Teller {
     if (formats.length === 0 || decision.degraded) return [];
     // The instant of the decision: another one, a ms later, would round to another second now and then.
     const at = instantOf(decision) ?? Date.now();
-    const binding = this.#note(decision, key, names, at, told.items);
+    const binding = this.#note(decision, key, names, at, told);
     if (binding === undefined) return [];
     const before = told.binding;
     if (before === undefined || !decision.allowed || binding.remaining < before.remaining) {
@@ -92,13 +92,13 @@ export class Teller {
     return formatHeaders(formats, items, items[told.items.indexOf(shown)], at, resetFormat);
   }
 
-  /** Adds what the policies say to `items`, and returns the one that binds, unless that has no limit. */
+  /** Adds what the policies say to what is told, and returns the one that binds, unless that has no limit. */
   #note(
     decision: Decision,
     key: string,
     names: readonly string[],
     at: number,
-    items: ToldItem[],
+    told: Told,
   ): ToldItem | undefined {
     const partition = this.#telling.partitionOf?.(key);
     let binding: ToldItem | undefined;
@@ -109,7 +109,8 @@ export class Teller {
       const timeMs = denies ? policy.retryAfterMs : policy.resetMs;
       // Field by field: spreading the policy took longer than all the rest of this.
       const item = { name: names[i], limit, remaining, windowMs, timeMs, denies, partition, at };
-      items.push(item);
+      // A list that is pushed to makes room for many more.
+      told.items = told.items.length === 0 ? [item] : [...told.items, item];
       if (policy.name === decision.policy) binding = item;
     }
     return binding;
