@@ -170,6 +170,15 @@ describe('limitUpgrade', () => {
     expect((await ask(port)).status).toBe('HTTP/1.1 429 Too Many Requests');
   });
 
+  it('limits what is dressed up as a preflight', async () => {
+    const { port } = await serveLimited(limitUpgrade({ ...hour, limit: 0 }));
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    clients.push(client);
+    const preflight = 'Origin: https://shop.example\r\nAccess-Control-Request-Method: GET\r\n';
+    client.write(`${HANDSHAKE.replace('GET', 'OPTIONS')}${preflight}\r\n`);
+    expect((await read(client)).status).toBe('HTTP/1.1 429 Too Many Requests');
+  });
+
   it('takes the peer, or whom clientIp finds', async () => {
     jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
     const from = (address: string) => `X-Forwarded-For: ${address}\r\n`;
