@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import cors from '@koa/cors';
 import { adapterSuite, listen, optionsFor, type Start } from '@sluice/conformance';
 import type { Decision } from '@sluice/core';
-import Koa, { type Context } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import Koa2 from 'koa2';
 import request from 'supertest';
 import { type DenialHandler, type KoaRateLimitOptions, type RateLimitError, rateLimit } from './index.js';
@@ -294,6 +294,40 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, App) => {
     expect((await request(server).get('/')).text).toBe('hello 0');
     expect((await request(server).get('/')).status).toBe(429);
     expect(ran).toBe(2);
+  });
+
+  it('charges once where a router with a limit is mounted twice, and the stricter limit inside as well', async () => {
+    const { app, serve } = create();
+    const strict = rateLimit({ name: 'strict', limit: 1, window: '1h' });
+    /** Runs what it has under a path that begins so, as routers do. */
+    const mount = (prefix: string, ...middlewares: Middleware[]): Middleware => {
+      const run = (i: number, context: Context, next: () => Promise<unknown>): Promise<unknown> =>
+        i === middlewares.length
+          ? next()
+          : Promise.resolve(middlewares[i](context, () => run(i + 1, context, next)));
+      return (context, next) => (context.path.startsWith(prefix) ? run(0, context, next) : next());
+    };
+    const router = mount(
+      '/',
+      rateLimit({ name: 'general', limit: 3, window: '1h' }),
+      mount('/login', strict),
+    );
+    app.use(router).use(mount('/', router));
+    app.use((context) => {
+      context.body = 'hello';
+    });
+    const server = await serve();
+    const seen = [];
+    for (const path of ['/login', '/login', '/', '/']) {
+      const { status, headers } = await request(server).get(path);
+      seen.push([status, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']]);
+    }
+    expect(seen).toEqual([
+      [200, '1', '0'],
+      [429, '1', '0'],
+      [200, '3', '0'],
+      [429, '3', '0'],
+    ]);
   });
 
   it('lets the handler do what middleware may: throw a status, redirect, set a body', async () => {

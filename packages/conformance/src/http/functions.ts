@@ -34,6 +34,9 @@ const NO_NUMBERS: Record<string, () => unknown> = {
   'a text': () => '10',
   'a negative number': () => -1,
   'a fraction': () => 1.5,
+  'minus infinity': () => -Infinity,
+  'a BigInt': () => 3n,
+  'more than can be counted': () => 2 ** 53,
   'a boolean': () => true,
   'an array': () => [],
   'a promise of undefined': async () => undefined,
@@ -43,7 +46,8 @@ const NO_NUMBERS: Record<string, () => unknown> = {
 
 /** Options whose function `option` does what the request asks for, and is right if it asks for nothing. */
 function treacherous(option: 'limit' | 'cost' | 'key' | 'skip', right: unknown): AnyOptions {
-  const accidents = { ...ACCIDENTS, ...NO_NUMBERS, 'an empty object': () => ({}), 'a number': () => 42 };
+  const others = { infinity: () => Infinity, 'an empty object': () => ({}), 'a number': () => 42 };
+  const accidents = { ...ACCIDENTS, ...NO_NUMBERS, ...others };
   return {
     limit: 5,
     window: '1h',
@@ -153,7 +157,7 @@ export function functions(start: Start): void {
 
   it('fails and charges nothing when `cost` goes wrong', async () => {
     await untouched(treacherous('cost', 1), Object.keys(ACCIDENTS), /no database|undefined|"rout/);
-    const nonsense = [...Object.keys(NO_NUMBERS), 'an empty object'];
+    const nonsense = [...Object.keys(NO_NUMBERS), 'infinity', 'an empty object'];
     await untouched(treacherous('cost', 1), nonsense, /^Expected `cost` to be .+, got .+\.$/);
   });
 
@@ -179,7 +183,15 @@ export function functions(start: Start): void {
 
   it('fails and charges nothing when `key` goes wrong', async () => {
     await untouched(treacherous('key', 'k'), Object.keys(ACCIDENTS), /no database|undefined|"rout/);
-    const nonsense = ['NaN', 'a boolean', 'an array', 'a promise of NaN', 'an empty object', 'a number'];
+    const nonsense = [
+      'NaN',
+      'a boolean',
+      'a BigInt',
+      'an array',
+      'a promise of NaN',
+      'an empty object',
+      'a number',
+    ];
     await untouched(treacherous('key', 'k'), nonsense, /^Expected `key` to be .+, got .+\.$/);
   });
 

@@ -170,6 +170,15 @@ describe('limitUpgrade', () => {
     expect((await ask(port)).status).toBe('HTTP/1.1 429 Too Many Requests');
   });
 
+  it('limits what is dressed up as a preflight', async () => {
+    const { port } = await serveLimited(limitUpgrade({ ...hour, limit: 0 }));
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    clients.push(client);
+    const preflight = 'Origin: https://shop.example\r\nAccess-Control-Request-Method: GET\r\n';
+    client.write(`${HANDSHAKE.replace('GET', 'OPTIONS')}${preflight}\r\n`);
+    expect((await read(client)).status).toBe('HTTP/1.1 429 Too Many Requests');
+  });
+
   it('takes the peer, or whom clientIp finds', async () => {
     jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
     const from = (address: string) => `X-Forwarded-For: ${address}\r\n`;
@@ -284,7 +293,7 @@ describe('limitUpgrade', () => {
     for (const [option, value] of wrong) {
       const options = { ...hour, [option]: value } as unknown as LimitUpgradeOptions;
       expect(() => limitUpgrade(options)).toThrow(
-        new RegExp(`^Expected the options of limitUpgrade to be among .+, got \`${option}\`\\.$`),
+        new RegExp(`^Expected the options of limitUpgrade to be among .+, got \`${option}\``),
       );
     }
     expect(() => limitUpgrade(undefined as never)).toThrow(

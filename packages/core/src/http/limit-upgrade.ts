@@ -54,10 +54,12 @@ const host: Host<IncomingMessage> = {
  * });
  */
 export function limitUpgrade(options: LimitUpgradeOptions): LimitUpgrade {
-  if (typeof options === 'object' && options !== null) {
-    refuseUnknown(options, MEANINGFUL, 'limitUpgrade', 'ERR_SLUICE_OPTION');
+  if (typeof options !== 'object' || options === null) {
+    throw expected('ERR_SLUICE_OPTION', 'options', 'an object', options);
   }
-  const guard = createGuard<IncomingMessage, never>(options, host);
+  refuseUnknown(options, MEANINGFUL, 'limitUpgrade', 'ERR_SLUICE_OPTION');
+  // No browser asks before an upgrade, so what looks like that is made up.
+  const guard = createGuard<IncomingMessage, never>({ ...options, preflight: true } as typeof options, host);
 
   return async (request, socket) => {
     if (!(socket instanceof Duplex)) {

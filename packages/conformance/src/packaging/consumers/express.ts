@@ -1,9 +1,12 @@
+import { createServer } from 'node:http';
 import { MemoryStore } from '@sluice/core';
 import rateLimitByDefault, {
   byHeader,
   clientIp,
   type DenialHandler,
   type ExpressRateLimitOptions,
+  type LimitUpgradeOptions,
+  limitUpgrade,
   RateLimitError,
   rateLimit,
 } from '@sluice/express';
@@ -73,3 +76,12 @@ app.use((request, response) => response.send(request.rateLimit.remaining));
 rateLimit({ limit: 1, window: '1m', max: 1 });
 // @ts-expect-error: a key is text.
 rateLimit({ limit: 1, window: '1m', key: () => 42 });
+
+const upgrades: LimitUpgradeOptions = { limit: 10, window: '1m', key: clientIp({ trust: 'loopback' }) };
+const limitUpgrades = limitUpgrade(upgrades);
+createServer(app).on('upgrade', async (request, socket) => {
+  const going: boolean = await limitUpgrades(request, socket);
+  if (going) socket.end();
+});
+// @ts-expect-error: there is no response that a handler could answer by.
+limitUpgrade({ limit: 10, window: '1m', handler: () => {} });
