@@ -6,7 +6,7 @@
 
 import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
 
 /** Node's own response, of HTTP/1.1 or of HTTP/2. */
 export type RawResponse = ServerResponse | Http2ServerResponse;
@@ -61,9 +61,9 @@ export function isComplete(response: RawResponse): boolean {
   return response.writableFinished || response.socket?.destroyed !== true;
 }
 
-/** Whether it is a response, which has a status, and no bare socket. */
+/** Whether it is a response, which has a status, and no bare socket. What stands in for one in a test may have little. */
 export function isResponse(line: Line): line is RawResponse {
-  return 'statusCode' in line;
+  return !(line instanceof Duplex);
 }
 
 function isHttp2(response: Line): response is Http2ServerResponse {
