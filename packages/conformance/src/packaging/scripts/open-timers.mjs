@@ -15,7 +15,7 @@ const answers = {
 
 async function endOf(how, timeout, onStoreError) {
   const client = { evalsha: answers[how], eval: answers[how] };
-  const store = new RedisStore({ client, timeout });
+  const store = new RedisStore({ client, timeout, onStateChange: () => {} });
   const limiter = createLimiter({ policies: [{ limit: 10, window: '1h' }], store, onStoreError });
   const ends = [];
   // So many that it is not asked any more.
