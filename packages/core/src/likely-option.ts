@@ -22,6 +22,21 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   allowlist: 'skip',
   whitelist: 'skip',
   redis: 'client',
+  db: 'client',
+  keyprefix: 'prefix',
+  namespace: 'name',
+  groupid: 'name',
+  identifier: 'name',
+  ipv6subnet: 'ipv6Prefix',
+  requestwassuccessful: 'countOnly',
+  passonstoreerror: 'onStoreError',
+  skiponerror: 'onStoreError',
+  insurancelimiter: 'onStoreError',
+  errorresponsebuilder: 'body',
+  errormessage: 'body',
+  enabledraftspec: 'headers',
+  addheaders: 'headers',
+  disableheader: 'headers',
 };
 
 /** Returns the one of the `known` options that someone who wrote `key` may have meant, if there is one. */

@@ -179,6 +179,12 @@ export function functions(start: Start): void {
 
   it('fails and charges nothing when `skip` goes wrong', async () => {
     await untouched(treacherous('skip', false), Object.keys(ACCIDENTS), /no database|undefined|"rout/);
+    // Text is no yes, nor is a number: a header that says `false` would take the limit off.
+    await untouched(
+      treacherous('skip', false),
+      ['a text', 'a number', 'an array'],
+      /^Expected `skip` to be .+, got .+\.$/,
+    );
   });
 
   it('fails and charges nothing when `key` goes wrong', async () => {

@@ -196,6 +196,52 @@ describe('several guards on one request', () => {
     expect((await headersOf(team, request)).RateLimit).toBe('"api";r=4;t=8, "api-2";r=3;t=8');
   });
 
+  it('go on to tell of one that denied, though its handler let the request go on to one with less left', async () => {
+    const strict = guardOf({ limiter: standing('strict', 3, '10s'), cost: 5, handler: () => {} } as never);
+    const next = guardOf({ limiter: standing('next', 1, '10s') });
+    const request = from('192.0.2.1');
+    await strict.check(request);
+    expect(await headersOf(next, request)).toMatchObject({
+      'X-RateLimit-Limit': '3',
+      'X-RateLimit-Remaining': '3',
+    });
+  });
+
+  it('tell the same wait of one limiter, whatever time it is by the clock of another', async () => {
+    const headers = ['legacy', 'draft-8'] as const;
+    for (const aheadMs of [-5000, 5000, 1e9]) {
+      const own = createLimiter({
+        name: 'own',
+        policies: [{ algorithm: 'fixed-window', limit: 1, window: '10s' }],
+        clock: manualClock(NOW + aheadMs),
+      });
+      const request = from('192.0.2.1');
+      const alone = await headersOf(guardOf({ limiter: own, headers }), from('192.0.2.2'));
+      await guardOf({ limiter: own, headers }).check(request);
+      const both = await headersOf(guardOf({ limiter: standing('other', 5, '1d'), headers }), request);
+      expect(both.RateLimit).toBe(`${alone.RateLimit}, "other";r=4;t=27838`);
+      expect(both['X-RateLimit-Reset']).toBe(alone['X-RateLimit-Reset']);
+    }
+  });
+
+  it('tell in all formats that were told in, as far as these agree on what their fields mean', async () => {
+    const outer = guardOf({ limiter: standing('outer', 9, '1d') });
+    const inner = guardOf({ limiter: standing('inner', 2, '10s'), headers: 'draft-8', cost: 3 });
+    const old = guardOf({ limiter: standing('old', 5, '1d'), headers: 'draft-6' });
+    const request = from('192.0.2.1');
+    await outer.check(request);
+    expect(await headersOf(inner, request)).toMatchObject({
+      'X-RateLimit-Limit': '2',
+      RateLimit: '"outer";r=8;t=27838, "inner";r=2;t=0',
+    });
+    const told = await headersOf(old, request);
+    expect(told).toMatchObject({
+      'X-RateLimit-Limit': '2',
+      'RateLimit-Policy': '"outer";q=9;w=86400, "inner";q=2;w=10, "old";q=5;w=86400',
+    });
+    expect(told).not.toHaveProperty('RateLimit-Limit');
+  });
+
   it('tell nothing of one whose headers are off', async () => {
     const quiet = guardOf({ limiter: standing('quiet', 1, '10s'), headers: false });
     const loud = guardOf({ limiter: standing('loud', 5, '10s'), headers: ['legacy', 'draft-8'] });

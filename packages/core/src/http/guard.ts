@@ -21,7 +21,7 @@ import { type LooseOptions, limiterOf, type RateLimitOptions } from './options.j
 import { isPreflight } from './preflight.js';
 import { Queue } from './queue.js';
 import { type Denial, type Reason, type Refuse, refuserOf } from './refusal.js';
-import { Teller, type Told, tellingOf } from './teller.js';
+import { nothingTold, Teller, type Told, tellingOf } from './teller.js';
 
 /** How to read a framework's request. */
 export interface Host<Req> {
@@ -139,7 +139,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     const visit = { request, response, trail };
     const { skip } = this.#options;
     if (skip === undefined) return this.#judge(visit);
-    return then(skip(request), (skipped) => (skipped ? PASS : this.#judge(visit)));
+    return then(skip(request), (skipped) => (isSkipped(skipped) ? PASS : this.#judge(visit)));
   });
 
   #judge(visit: Visit<Req>): Awaitable<Verdict> {
@@ -214,7 +214,8 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     const { key } = this.#options;
     if (key === undefined) return this.#addressKey(request);
     return then(key(request), (own) => {
-      if (own === undefined || own === null) return this.#addressKey(request);
+      // Nobody is called nothing: an empty text is what frameworks make of a header that was not sent.
+      if (own === undefined || own === null || own === '') return this.#addressKey(request);
       if (typeof own !== 'string')
         throw expected('ERR_SLUICE_ARGUMENT', 'key', 'a string, undefined or null', own);
       return own;
@@ -223,7 +224,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
 }
 
 function trailOf(raw: IncomingMessage & { [TRAIL]?: Trail }): Trail {
-  raw[TRAIL] ??= { last: undefined, items: [], binding: undefined };
+  raw[TRAIL] ??= { last: undefined, ...nothingTold() };
   return raw[TRAIL];
 }
 
@@ -247,6 +248,12 @@ function fixedOf({
   readonly limit?: unknown;
 }): RequestOptions | undefined {
   return typeof cost === 'number' && typeof limit !== 'function' ? { cost } : undefined;
+}
+
+/** What is neither yes nor no must not take the limit off. */
+function isSkipped(value: unknown): boolean {
+  if (typeof value === 'boolean' || value === undefined || value === null) return value === true;
+  throw expected('ERR_SLUICE_ARGUMENT', 'skip', 'a function that returns true or false', value);
 }
 
 /** Nothing would mean that the limiter's own limits stand; what a name may stand for is the limiter's to check. */

@@ -50,14 +50,22 @@ export function parseFormats(value: unknown): readonly HeaderFormat[] {
   if (value === undefined) return ['legacy'];
   if (value === false) return [];
   const formats = (Array.isArray(value) ? value : [value]) as HeaderFormat[];
-  const contradict =
-    formats.includes('draft-8') && (formats.includes('draft-6') || formats.includes('draft-7'));
-  if (contradict || !formats.every((format) => FORMATS.includes(format))) {
+  if (
+    formats.some((one) => formats.some((other) => contradict(one, other))) ||
+    !formats.every((format) => FORMATS.includes(format))
+  ) {
     const what =
       "'legacy', 'draft-6', 'draft-7', 'draft-8', a list of them without 'draft-8' beside 'draft-6' or 'draft-7', or false";
     throw expected('ERR_SLUICE_OPTION', 'headers', what, Array.isArray(value) ? value.join(', ') : value);
   }
   return [...new Set(formats)];
+}
+
+/** Whether the two give another meaning to one field. */
+export function contradict(one: HeaderFormat, other: HeaderFormat): boolean {
+  return (
+    one !== other && (one === 'draft-8' || other === 'draft-8') && one !== 'legacy' && other !== 'legacy'
+  );
 }
 
 /**

@@ -63,7 +63,7 @@ export interface CommonOptions<Req, Handler> {
   readonly onStoreError?: OnStoreError;
   /** The part of every limit that `'local'` admits: above 0, at most 1. Default 1. */
   readonly localShare?: number;
-  /** Who is asking. A function that returns `undefined` or `null` means: take the address, which is the default. */
+  /** Who is asking. A function that returns `undefined`, `null` or `''` means: take the address, which is the default. */
   readonly key?: (request: Req) => Awaitable<string | null | undefined>;
   /** How many bits of an IPv6 address tell customers apart: 32 to 64. Default 56. */
   readonly ipv6Prefix?: number;

@@ -9,6 +9,7 @@ import { instantOf } from '../decision.js';
 import type { Limiter } from '../limiter.js';
 import type { Decision } from '../types.js';
 import {
+  contradict,
   distinctNames,
   formatHeaders,
   type Header,
@@ -27,16 +28,30 @@ export interface Telling {
   readonly partitionOf: ((key: string) => Uint8Array) | undefined;
 }
 
-/** What headers tell of a policy, and the instant that its time counts from. */
+/** What headers tell of a policy. */
 interface ToldItem extends HeaderItem {
+  /** The instant of the decision, by the clock that it was made by. */
   readonly at: number;
+  /** When it was told, by a clock that all limiters of this process share. */
+  readonly toldMs: number;
+  /** Whether the request was refused by it. */
+  readonly refused: boolean;
 }
 
 /** What has been told of one request, by whatever guards. */
 export interface Told {
   items: readonly ToldItem[];
-  /** What legacy headers show: who denies, else the one with the least left. */
+  /** What legacy headers show: who refuses, else the one with the least left. */
   binding: ToldItem | undefined;
+  /** In which formats: all of them must go on to tell the truth. */
+  formats: readonly HeaderFormat[];
+}
+
+const NONE: readonly never[] = Object.freeze([]);
+
+/** Nothing has been told yet. */
+export function nothingTold(): Told {
+  return { items: NONE, binding: undefined, formats: NONE };
 }
 
 /** Returns how the options say that it be told; throws an ArgumentError if one is wrong. */
@@ -76,30 +91,29 @@ export class Teller {
     const { formats, resetFormat } = this.#telling;
     // What was decided without the store is no quota that a client could count on.
     if (formats.length === 0 || decision.degraded) return [];
-    // The instant of the decision: another one, a ms later, would round to another second now and then.
-    const at = instantOf(decision) ?? Date.now();
-    const binding = this.#note(decision, key, names, at, told);
+    const binding = this.#note(decision, key, names, told);
     if (binding === undefined) return [];
     const before = told.binding;
-    if (before === undefined || !decision.allowed || binding.remaining < before.remaining) {
+    if (
+      before === undefined ||
+      !decision.allowed ||
+      (!before.refused && binding.remaining < before.remaining)
+    ) {
       told.binding = binding;
     }
+    told.formats = told.formats === NONE ? formats : withAlso(told.formats, formats);
     const shown = told.binding as ToldItem;
-    if (told.items.every((item) => item.at === at)) {
-      return formatHeaders(formats, told.items, shown, at, resetFormat);
-    }
-    const items = told.items.map((item) => ({ ...item, timeMs: item.timeMs - (at - item.at) }));
-    return formatHeaders(formats, items, items[told.items.indexOf(shown)], at, resetFormat);
+    const items = told.items.map((item) => aged(item, binding.toldMs));
+    const current = items[told.items.indexOf(shown)];
+    return formatHeaders(told.formats, items, current, current.at, resetFormat);
   }
 
   /** Adds what the policies say to what is told, and returns the one that binds, unless that has no limit. */
-  #note(
-    decision: Decision,
-    key: string,
-    names: readonly string[],
-    at: number,
-    told: Told,
-  ): ToldItem | undefined {
+  #note(decision: Decision, key: string, names: readonly string[], told: Told): ToldItem | undefined {
+    // The instant of the decision: another one, a ms later, would round to another second now and then.
+    const at = instantOf(decision) ?? Date.now();
+    const toldMs = performance.now();
+    const refused = !decision.allowed;
     const partition = this.#telling.partitionOf?.(key);
     let binding: ToldItem | undefined;
     for (const [i, policy] of decision.policies.entries()) {
@@ -108,13 +122,28 @@ export class Teller {
       const denies = !policy.allowed && policy.retryAfterMs !== Infinity;
       const timeMs = denies ? policy.retryAfterMs : policy.resetMs;
       // Field by field: spreading the policy took longer than all the rest of this.
-      const item = { name: names[i], limit, remaining, windowMs, timeMs, denies, partition, at };
+      const name = names[i];
+      const item = { name, limit, remaining, windowMs, timeMs, denies, partition, at, toldMs, refused };
       // A list that is pushed to makes room for many more.
       told.items = told.items.length === 0 ? [item] : [...told.items, item];
       if (policy.name === decision.policy) binding = item;
     }
     return binding;
   }
+}
+
+/** The same, some time later. */
+function aged(item: ToldItem, nowMs: number): ToldItem {
+  const ms = Math.floor(nowMs - item.toldMs);
+  return ms === 0 ? item : { ...item, at: item.at + ms, timeMs: item.timeMs - ms };
+}
+
+/** What contradicts what was told before is not told. */
+function withAlso(told: readonly HeaderFormat[], formats: readonly HeaderFormat[]): readonly HeaderFormat[] {
+  return [
+    ...told,
+    ...formats.filter((format) => !told.includes(format) && !told.some((other) => contradict(other, format))),
+  ];
 }
 
 /** The policies' names in headers: the limiter's, the policy's where there are several, neither if it is the default. */
