@@ -102,6 +102,15 @@ describe('A circuit breaker', () => {
     expect(events).toEqual([['open', 'gone'], ['closed']]);
   });
 
+  it('lets a probe through when the clock has gone back further than it stays open', () => {
+    const { subject, fail, advance } = breaker();
+    advance(1e9);
+    fail(3);
+    advance(-1e9);
+    expect(subject.admit()).not.toBe(REFUSED);
+    expect(subject.admit()).toBe(REFUSED);
+  });
+
   it('needs three failures again after it has closed', () => {
     const { subject, events, fail, advance } = breaker();
     fail(3);
