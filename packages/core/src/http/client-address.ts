@@ -5,38 +5,64 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { warnedOf, warnOnce } from '../warnings.js';
 import { keyOfAddress } from './address.js';
 import type { Host } from './guard.js';
 import { warnOfTrustingEveryone } from './trust.js';
 
 /**
- * Returns the function that takes the key of a request from its address. It always finds one.
+ * Takes the key of a request from its address.
  *
  * Where the framework has an address that is none, such as a proxy's `unknown`, it is not looked behind: then the peer
  * itself is asking, and if that has none either, its connection.
  */
-export function addressKeys<Req>(host: Host<Req>, ipv6Prefix: number): (request: Req) => string {
-  let watch: Watch<Req> | undefined = host.trust === undefined ? undefined : watchTrust;
+export class ClientAddresses<Req> {
+  readonly #host: Host<Req>;
+  readonly #ipv6Prefix: number;
+  #watch: Watch<Req> | undefined;
 
-  return (request) => {
-    if (watch !== undefined) watch = watch(host, request);
-    const { socket } = host.raw(request);
+  constructor(host: Host<Req>, ipv6Prefix: number) {
+    this.#host = host;
+    this.#ipv6Prefix = ipv6Prefix;
+    this.#watch = host.trust === undefined ? undefined : watchTrust;
+  }
+
+  /** Returns the key of the address that is there now: a client that leaves takes it along. */
+  seen(request: Req): string | undefined {
     return (
-      keyOfAddress(host.address(request), ipv6Prefix) ??
-      keyOfAddress(socket.remoteAddress, ipv6Prefix) ??
-      keyOfConnection(socket)
+      keyOfAddress(this.#host.address(request), this.#ipv6Prefix) ??
+      keyOfAddress(this.#host.raw(request).socket.remoteAddress, this.#ipv6Prefix)
     );
-  };
+  }
+
+  /** Returns the key of a request whose address was `seen` before, if it was; `undefined` if the client has left. */
+  keyOf(request: Req, seen: string | undefined): string | undefined {
+    if (this.#watch !== undefined) this.#watch = this.#watch(this.#host, request);
+    return seen ?? this.seen(request) ?? keyOfConnection(this.#host.raw(request));
+  }
 }
 
 /** Looks at a request for what to warn of, and returns what is to look at the next, if anything. */
 type Watch<Req> = (host: Host<Req>, request: Req) => Watch<Req> | undefined;
 
 function watchTrust<Req>(host: Host<Req>, request: Req): Watch<Req> | undefined {
-  const trusted = host.trust?.(request);
+  const trusted = trustOf(host, request);
   if (trusted === 'everyone') warnOfTrustingEveryone();
   return trusted === 'nobody' ? watchHeaders(host, request) : undefined;
+}
+
+/** A function of the user's may not like the addresses that it is tried with: that is no reason to fail. */
+function trustOf<Req>(
+  host: Host<Req>,
+  request: Req,
+): ReturnType<NonNullable<Host<Req>['trust']>> | undefined {
+  try {
+    return host.trust?.(request);
+  } catch {
+    return undefined;
+  }
 }
 
 function watchHeaders<Req>(host: Host<Req>, request: Req): Watch<Req> | undefined {
@@ -55,19 +81,19 @@ const thisProcess = randomBytes(8).toString('hex');
 let made = 0;
 
 /**
- * The key of a client that has no address: one that hung up, or one on a Unix socket. Each connection is limited by
- * itself, so that none can use up what the others have.
+ * The key of a client on a Unix socket, which has no address: each connection is limited by itself, so that none can use
+ * up what the others have. `undefined` for one that had an address and has left: otherwise each connection, or each
+ * stream of HTTP/2, that is reset in time would be a new client.
  */
-function keyOfConnection(socket: { readonly destroyed: boolean }): string {
+function keyOfConnection(raw: IncomingMessage & { readonly stream?: Duplex }): string | undefined {
+  const { socket, stream } = raw;
+  if (socket.destroyed || stream?.destroyed === true || socket.localAddress !== undefined) return undefined;
   let key = connections.get(socket);
   if (key === undefined) {
-    // Who hung up has lost its address by that, which is no fault.
-    if (!socket.destroyed) {
-      warnOnce(
-        'SLUICE_NO_ADDRESS',
-        'A request has no client address; its connection is limited by itself. On a Unix socket, set the trust proxy setting of your framework or give `key`.',
-      );
-    }
+    warnOnce(
+      'SLUICE_NO_ADDRESS',
+      'A request has no client address; its connection is limited by itself. On a Unix socket, set the trust proxy setting of your framework or give `key`.',
+    );
     made += 1;
     key = `connection:${thisProcess}-${made}`;
     connections.set(socket, key);

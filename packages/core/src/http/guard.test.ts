@@ -254,6 +254,97 @@ describe('several guards on one request', () => {
   });
 });
 
+describe('a client that has left', () => {
+  const left = (localAddress?: string) => ({ headers: {}, socket: { localAddress } }) as IncomingMessage;
+
+  it('is nobody who could be told from others, and nothing is done for it', async () => {
+    const guard = guardOf({ limit: 1, window: '1h' });
+    for (let i = 0; i < 3; i++) {
+      expect(await guard.check(left('127.0.0.1'))).toEqual({ headers: [], gone: true });
+      const reset = { ...left(), stream: { destroyed: true } } as unknown as IncomingMessage;
+      expect(await guard.check(reset)).toEqual({ headers: [], gone: true });
+    }
+  });
+
+  it('while something was waited for counts by the address that it had', async () => {
+    for (const own of [{ skip: async () => false }, { key: async () => undefined }]) {
+      const guard = guardOf({ limit: 1, window: '1h', ...own });
+      const allowed: (boolean | undefined)[] = [];
+      for (let i = 0; i < 2; i++) {
+        const request = { headers: {}, socket: { remoteAddress: '192.0.2.1' as string | undefined } };
+        const verdict = guard.check(request as IncomingMessage);
+        request.socket.remoteAddress = undefined;
+        allowed.push((await verdict).decision?.allowed);
+      }
+      expect(allowed).toEqual([true, false]);
+    }
+  });
+});
+
+describe('one limiter that several guards ask', () => {
+  const limiter = () => createLimiter({ policies: [tenSeconds(1)], clock: manualClock(NOW) });
+  const verdicts = async (guards: Guard<IncomingMessage, Handler>[], request: IncomingMessage) => {
+    const allowed: (boolean | undefined)[] = [];
+    for (const guard of guards) allowed.push((await guard.check(request)).decision?.allowed);
+    return allowed;
+  };
+
+  it('charges a request once, and denies again what it has denied', async () => {
+    const shared = limiter();
+    const guards = [guardOf({ limiter: shared }), guardOf({ limiter: shared })];
+    expect(await verdicts(guards, from('192.0.2.1'))).toEqual([true, undefined]);
+    expect(await verdicts(guards, from('192.0.2.1'))).toEqual([false, false]);
+  });
+
+  it('charges each key that one guard finds before and after the user is known, and each once', async () => {
+    const guard = guardOf({
+      limiter: limiter(),
+      key: ({ headers }) => headers['x-user'] as string | undefined,
+    });
+    const allowed: unknown[] = [];
+    for (const address of ['192.0.2.1', '192.0.2.2']) {
+      const request = from(address);
+      allowed.push(await verdicts([guard, guard], request));
+      request.headers['x-user'] = 'alice';
+      allowed.push(await verdicts([guard, guard], request));
+    }
+    expect(allowed).toEqual([
+      [true, undefined],
+      [true, undefined],
+      [true, undefined],
+      [false, undefined],
+    ]);
+  });
+});
+
+describe('what is asked for the sake of warnings', () => {
+  it('fails no request', async () => {
+    const trust = () => {
+      throw new TypeError('hops[i] is undefined');
+    };
+    const guard = createGuard<IncomingMessage, Handler>({ ...hour }, { ...host, trust });
+    expect(await guard.check(from('192.0.2.1'))).toMatchObject({ decision: { allowed: true } });
+  });
+});
+
+describe('a preflight', () => {
+  const asks = (headers: Record<string, string>) => {
+    const origin = { origin: 'https://shop.example', 'access-control-request-method': 'PUT' };
+    return { ...from('192.0.2.1'), method: 'OPTIONS', headers: { ...origin, ...headers } } as IncomingMessage;
+  };
+
+  it('is let pass, and has no body: what has one is limited', async () => {
+    const guard = guardOf({ limit: 1, window: '1h' });
+    for (const headers of [{}, { 'content-length': '0' }]) {
+      expect((await guard.check(asks(headers))).decision).toBeUndefined();
+    }
+    const bodies = [{ 'content-length': '2' }, { 'transfer-encoding': 'chunked' }];
+    const allowed = [];
+    for (const headers of bodies) allowed.push((await guard.check(asks(headers))).decision?.allowed);
+    expect(allowed).toEqual([true, false]);
+  });
+});
+
 describe('a client without an address', () => {
   const warnings: unknown[] = [];
   const emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation((...args) => {

@@ -11,7 +11,7 @@ import { parseLimit } from '../policy.js';
 import type { Decision } from '../types.js';
 import { parseIpv6Prefix } from './address.js';
 import { type Awaitable, isThenable, then, withErrors } from './awaitable.js';
-import { addressKeys } from './client-address.js';
+import { ClientAddresses } from './client-address.js';
 import { type Count, counterOf } from './count-only.js';
 import { isResponse, type Line } from './ending.js';
 import { giveBack } from './give-back.js';
@@ -65,16 +65,17 @@ const PASS: Verdict = { headers: [] };
 const GONE: Verdict = { headers: [], gone: true };
 
 /** What one guard has done about a request. */
-interface Charged {
+interface Judged {
   readonly guard: object;
   readonly limiter: Limiter;
   readonly key: string;
-  readonly before: Charged | undefined;
+  readonly charged: boolean;
+  readonly before: Judged | undefined;
 }
 
 /** What became of a request so far. */
 interface Trail extends Told {
-  last: Charged | undefined;
+  last: Judged | undefined;
 }
 
 /** A request on its way through a guard. */
@@ -82,6 +83,8 @@ interface Visit<Req> {
   readonly request: Req;
   readonly response: Line | undefined;
   readonly trail: Trail;
+  /** The key of its address, read before anything was waited for. */
+  readonly address: string | undefined;
 }
 
 /** Registered, so that other copies of the package find the same. A property, as a WeakMap costs more than deciding. */
@@ -110,7 +113,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   readonly #queue: Queue;
   /** What every request brings along, where that is the same for all. */
   readonly #fixed: RequestOptions | undefined;
-  readonly #addressKey: (request: Req) => string;
+  readonly #addresses: ClientAddresses<Req>;
   #watch: MemoryWatch | undefined;
 
   constructor(options: LooseOptions<Req, Handler>, host: Host<Req>) {
@@ -126,7 +129,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     this.#fixed = fixedOf(options);
     this.#host = host;
     this.#teller = new Teller(telling, this.limiter);
-    this.#addressKey = addressKeys(host, ipv6Prefix);
+    this.#addresses = new ClientAddresses(host, ipv6Prefix);
     this.#watch = watchMemory(options);
   }
 
@@ -134,23 +137,27 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     const raw = this.#host.raw(request);
     if (this.#options.preflight !== true && isPreflight(raw)) return PASS;
     const trail = trailOf(raw);
-    if (hasPassed(trail, this)) return PASS;
+    const { skip, key } = this.#options;
+    // With a key of the user's, the second time may be another's turn.
+    if (key === undefined && hasJudged(trail, this)) return PASS;
     if (this.#watch?.see(raw) === false) this.#watch = undefined;
-    const visit = { request, response, trail };
-    const { skip } = this.#options;
+    // As long as it is there: after a wait it may not be.
+    const address = skip === undefined && key === undefined ? undefined : this.#addresses.seen(request);
+    const visit = { request, response, trail, address };
     if (skip === undefined) return this.#judge(visit);
     return then(skip(request), (skipped) => (isSkipped(skipped) ? PASS : this.#judge(visit)));
   });
 
   #judge(visit: Visit<Req>): Awaitable<Verdict> {
-    const key = this.#keyOf(visit.request);
+    const key = this.#keyOf(visit);
     return isThenable(key)
       ? Promise.resolve(key).then((own) => this.#judgeKey(visit, own))
       : this.#judgeKey(visit, key);
   }
 
-  #judgeKey(visit: Visit<Req>, key: string): Awaitable<Verdict> {
-    if (hasCharged(visit.trail, this.limiter, key)) return PASS;
+  #judgeKey(visit: Visit<Req>, key: string | undefined): Awaitable<Verdict> {
+    if (key === undefined) return GONE;
+    if (hasJudged(visit.trail, this, key) || hasCharged(visit.trail, this.limiter, key)) return PASS;
     // Nothing is made for most requests that could be made once, and no function: that took longer than deciding.
     if (this.#fixed !== undefined) return this.#consume(visit, key, this.#fixed);
     const { cost = 1, limit } = this.#options;
@@ -173,7 +180,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
 
   #tell(visit: Visit<Req>, key: string, decision: Decision): Awaitable<Verdict> {
     const { trail } = visit;
-    trail.last = { guard: this, limiter: this.limiter, key, before: trail.last };
+    trail.last = { guard: this, limiter: this.limiter, key, charged: decision.allowed, before: trail.last };
     const names = this.#teller.namesBeside(trail);
     const headers = this.#teller.tell(decision, key, names, trail);
     if (!decision.allowed) {
@@ -210,12 +217,13 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     return then(this.#refuse(request, decision, why, headers), (refusal) => ({ decision, ...refusal }));
   }
 
-  #keyOf(request: Req): Awaitable<string> {
+  /** `undefined` if nobody is there any more who could be told from others. */
+  #keyOf({ request, address }: Visit<Req>): Awaitable<string | undefined> {
     const { key } = this.#options;
-    if (key === undefined) return this.#addressKey(request);
+    if (key === undefined) return this.#addresses.keyOf(request, address);
     return then(key(request), (own) => {
       // Nobody is called nothing: an empty text is what frameworks make of a header that was not sent.
-      if (own === undefined || own === null || own === '') return this.#addressKey(request);
+      if (own === undefined || own === null || own === '') return this.#addresses.keyOf(request, address);
       if (typeof own !== 'string')
         throw expected('ERR_SLUICE_ARGUMENT', 'key', 'a string, undefined or null', own);
       return own;
@@ -228,14 +236,18 @@ function trailOf(raw: IncomingMessage & { [TRAIL]?: Trail }): Trail {
   return raw[TRAIL];
 }
 
-function hasPassed({ last }: Trail, guard: object): boolean {
-  for (let each = last; each !== undefined; each = each.before) if (each.guard === guard) return true;
+/** Whether the guard has judged the request; by that key, if one is given. */
+function hasJudged({ last }: Trail, guard: object, key?: string): boolean {
+  for (let each = last; each !== undefined; each = each.before) {
+    if (each.guard === guard && (key === undefined || each.key === key)) return true;
+  }
   return false;
 }
 
+/** Whether the limiter has charged the key: what it denied, another guard may deny again. */
 function hasCharged({ last }: Trail, limiter: Limiter, key: string): boolean {
   for (let each = last; each !== undefined; each = each.before) {
-    if (each.limiter === limiter && each.key === key) return true;
+    if (each.charged && each.limiter === limiter && each.key === key) return true;
   }
   return false;
 }

@@ -11,5 +11,9 @@ import type { IncomingMessage } from 'node:http';
  * that waits for it has no part in it, and cannot read a 429 that answers it.
  */
 export function isPreflight({ method, headers }: IncomingMessage): boolean {
-  return method === 'OPTIONS' && Boolean(headers.origin) && Boolean(headers['access-control-request-method']);
+  if (method !== 'OPTIONS') return false;
+  const { origin, 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
+  // It has no body.
+  const isEmpty = length === '0' && encoding === undefined;
+  return Boolean(origin) && Boolean(headers['access-control-request-method']) && isEmpty;
 }
