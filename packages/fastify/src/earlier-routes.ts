@@ -6,48 +6,50 @@
  */
 
 import { subscribe } from 'node:diagnostics_channel';
-import { type Route, withoutSlash } from '@sluice/core/http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Route } from '@sluice/core/http';
+import type { FastifyInstance, RouteOptions } from 'fastify';
 
 /** Where a route carries what it was added with. */
 export const addedAs: unique symbol = Symbol('route');
 
-/** A route that has options of its own. */
-export interface LimitedRoute extends Route {
-  readonly own: object;
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    [addedAs]?: AddedRoute;
+  }
+}
+
+/** A route as it was added. */
+export interface AddedRoute extends Route {
+  /** Where it was added. */
+  readonly instance: FastifyInstance;
+  /** What all hooks have made of it in the end. */
+  readonly options: RouteOptions;
 }
 
 /** Those of each application, by its server, in the order in which they were added. */
-const limited = new WeakMap<object, LimitedRoute[]>();
+const added = new WeakMap<object, AddedRoute[]>();
 
 // Every application tells of itself on this channel before anything can be added to it.
 subscribe('fastify.initialization', (message) => {
   const { fastify } = message as { fastify: FastifyInstance };
-  const routes: LimitedRoute[] = [];
-  limited.set(fastify.server, routes);
-  fastify.addHook('onRoute', (route) => {
-    const own = route.config?.rateLimit;
-    if (typeof own !== 'object' || own === null) return;
-    const { method, url, constraints } = route;
-    const added = { method, url, constraints, own };
-    routes.push(added);
-    route.config = { ...route.config, [addedAs]: added };
+  const routes: AddedRoute[] = [];
+  added.set(fastify.server, routes);
+  fastify.addHook('onRoute', function add(options) {
+    const { method, url, constraints } = options;
+    const route = { method, url, constraints, instance: this, options };
+    routes.push(route);
+    options.config = { ...options.config, [addedAs]: route };
   });
 });
 
 /**
- * Returns the route of a request, as the last of those that were added up to it with the same options and URL: it may
- * share the guard of one of them. Guards that are made in this order have the names that they would have if the plugin
- * had been there first, whichever route is asked for first.
+ * Returns the routes of an instance and of its children, in the order in which they were added; none if the application
+ * was made before this module was loaded.
  */
-export function routesOf({ routeOptions, server }: FastifyRequest, own: object): readonly Route[] {
-  const { config, method = '', url = '' } = routeOptions;
-  const route = config[addedAs];
-  // The application was made before this module was loaded. A HEAD may be asked for before its GET.
-  if (route === undefined) return [{ method: method === 'HEAD' ? 'GET' : method, url }];
-  const all = limited.get(server.server) ?? [];
-  const path = withoutSlash(route.url);
-  return all
-    .slice(0, all.indexOf(route) + 1)
-    .filter((other) => other.own === own && withoutSlash(other.url) === path);
+export function routesOf(instance: FastifyInstance): readonly AddedRoute[] {
+  const routes = added.get(instance.server) ?? [];
+  // A child inherits from its parent.
+  return routes.filter(
+    ({ instance: own }) => own === instance || Object.prototype.isPrototypeOf.call(instance, own),
+  );
 }

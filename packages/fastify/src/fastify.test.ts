@@ -504,6 +504,62 @@ describe('the plugin', () => {
       });
     });
 
+    describe('of an application that was made before this package was loaded', () => {
+      function loadLate(): typeof rateLimit {
+        let late: typeof rateLimit | undefined;
+        jest.isolateModules(() => {
+          late = (require('./index.js') as { rateLimit: typeof rateLimit }).rateLimit;
+        });
+        return late!;
+      }
+
+      it('are served and limited each by itself, also if only a constraint tells them apart', async () => {
+        const app = create();
+        for (const version of ['1.0.0', '2.0.0', '3.0.0']) {
+          app.get('/', { constraints: { version }, config: { rateLimit: { limit: 2 } } }, hello);
+        }
+        await app.register(loadLate(), { limit: 9, window: '1h' });
+        for (const version of ['2.0.0', '1.0.0', '3.0.0']) {
+          const headers = { 'accept-version': version };
+          const seen = [];
+          for (const method of ['HEAD', 'GET', 'HEAD'])
+            seen.push((await ask(app, '/', { method, headers })).status);
+          expect([version, seen]).toEqual([version, [200, 200, 429]]);
+        }
+      });
+
+      it('answer with the error, and do not search for ever, where the name of a route’s own is taken', async () => {
+        const app = create();
+        app.get('/', { config: { rateLimit: { name: 'default' } } }, hello);
+        await app.register(loadLate(), one);
+        const { status, body } = await ask(app, '/');
+        expect([status, JSON.parse(body).code]).toEqual([500, 'ERR_SLUICE_NAME_TAKEN']);
+      });
+    });
+
+    it('refuses wrong options of a route that was there before the plugin when the application gets ready', async () => {
+      const mistakes: [unknown, string][] = [
+        [{ limit: '5' }, 'Expected `limit` to be an integer >= 0 or Infinity, got "5".'],
+        [true, 'Expected `config.rateLimit` to be an object or false, got true.'],
+        [null, 'Expected `config.rateLimit` to be an object or false, got null.'],
+      ];
+      for (const [rateLimitOfRoute, mistake] of mistakes) {
+        const config = { rateLimit: rateLimitOfRoute as RouteRateLimitOptions };
+        const app = create();
+        app.register(async (child) => void child.get('/own', { config }, hello), { prefix: '/child' });
+        app.register(rateLimit, two);
+        await expect(app.ready()).rejects.toMatchObject({
+          code: 'ERR_SLUICE_OPTION',
+          message: `Route GET /child/own: ${mistake}`,
+        });
+        // No plugin looks at these options.
+        const aside = create();
+        aside.get('/', { config }, hello);
+        aside.register(async (child) => void child.register(rateLimit, two));
+        expect(await statuses(aside, 1, '/')).toEqual([200]);
+      }
+    });
+
     it('refuses wrong options where the route is added', async () => {
       const app = create();
       await app.register(rateLimit, two);
@@ -568,6 +624,40 @@ describe('the plugin', () => {
       expect(await statuses(app, 2, '/root')).toEqual([200, 429]);
     });
 
+    it('counts a route with options of its own by the limits of the root and of the child, whichever is stricter', async () => {
+      const [strict, lenient] = [one, { limit: 10, window: '1m' }] as const;
+      const route = { config: { rateLimit: { resetFormat: 'seconds' } } } as const;
+      const seen = [];
+      for (const [root, inner] of [
+        [strict, lenient],
+        [lenient, strict],
+      ]) {
+        for (const first of ['root', 'child']) {
+          const app = create();
+          if (first === 'root') await app.register(rateLimit, root);
+          await app.register(async (child) => {
+            await child.register(rateLimit, inner);
+            child.get('/', route, hello);
+          });
+          if (first === 'child') await app.register(rateLimit, root);
+          seen.push(await statuses(app, 3, '/'));
+        }
+      }
+      expect(seen).toEqual(Array(4).fill([200, 429, 429]));
+    });
+
+    it('refuses a decorator of something else that stands where the decision is to be', async () => {
+      for (const own of [null, { getter: () => 'theirs' }]) {
+        const app = create();
+        app.decorateRequest('rateLimit', own as never);
+        await expect(app.register(rateLimit, one)).rejects.toMatchObject({
+          code: 'ERR_SLUICE_ARGUMENT',
+          message:
+            'Expected `rateLimit` to be free on requests, where the decision stands, got a decorator of something else.',
+        });
+      }
+    });
+
     it('limits what is not found, by the default answer and by one of your own', async () => {
       for (const custom of [false, true]) {
         const app = create();
@@ -624,6 +714,36 @@ describe('the plugin', () => {
       expect(seen).toEqual([failure]);
       expect(await statuses(app, 2, '/')).toEqual([200, 429]);
       expect(seen).toEqual([failure]);
+    });
+
+    it('lets the error handler see, once, what goes wrong while the request is told of its decision', async () => {
+      const strays: unknown[] = [];
+      const stray = (reason: unknown) => strays.push(reason);
+      process.on('unhandledRejection', stray);
+      try {
+        for (const key of [() => 'k', async () => 'k']) {
+          const app = create();
+          const seen: unknown[] = [];
+          app.setErrorHandler((error, _request, reply) => {
+            seen.push((error as Error).name);
+            reply.code(500).send('failed');
+          });
+          app.addHook('onRequest', async (request) => {
+            const set = () => {
+              throw new TypeError('not writable');
+            };
+            Object.defineProperty(request, 'rateLimit', { set });
+          });
+          await app.register(rateLimit, { ...two, key });
+          app.get('/', hello);
+          expect((await ask(app, '/')).body).toBe('failed');
+          await new Promise((resolve) => setImmediate(resolve));
+          expect(seen).toEqual(['TypeError']);
+        }
+        expect(strays).toEqual([]);
+      } finally {
+        process.off('unhandledRejection', stray);
+      }
     });
 
     it('lets the error handler answer as it likes who is denied, if that is to be an error', async () => {

@@ -5,18 +5,11 @@
  */
 
 import { ArgumentError, type Decision } from '@sluice/core';
-import {
-  createRouteGuards,
-  exposeHeaders,
-  type Guard,
-  type Host,
-  type RateLimitOptions,
-  trustsEveryone,
-  type Verdict,
-} from '@sluice/core/http';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { type Host, type RateLimitOptions, trustsEveryone } from '@sluice/core/http';
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import { type addedAs, type LimitedRoute, routesOf } from './earlier-routes.js';
+import { answer } from './answer.js';
+import { guardsOn } from './route-guards.js';
 
 export {
   byHeader,
@@ -38,17 +31,12 @@ export type FastifyRateLimitOptions = RateLimitOptions<FastifyRequest, DenialHan
 /** A route's own options: they stand in for the plugin's, one by one. */
 export type RouteRateLimitOptions = Partial<FastifyRateLimitOptions>;
 
-/** Where a route carries its own guard. */
-const guardOf: unique symbol = Symbol('rateLimit');
-
 declare module 'fastify' {
   interface FastifyRequest {
     /** What the last limiter said of this request; `null` where none did. */
     rateLimit: Decision | null;
   }
   interface FastifyContextConfig {
-    [guardOf]?: Guard<FastifyRequest, DenialHandler>;
-    [addedAs]?: LimitedRoute;
     /** A limit of this route's own, or `false` for none. */
     rateLimit?: RouteRateLimitOptions | false;
   }
@@ -77,7 +65,8 @@ function isTrusted(address: string, request: FastifyRequest): boolean {
  * A route with `config.rateLimit` has a quota of its own; `false` takes the limit off. Errors of your own functions
  * and of the store go to the error handler. Who is asking is `request.ip`, so `trustProxy` decides behind a proxy.
  *
- * @throws ArgumentError, as a rejection of `register`, if an option is wrong.
+ * @throws ArgumentError, as a rejection of `register`, if an option is wrong, or if `rateLimit` of requests is taken. A
+ *   wrong option of a route is thrown where it is added, or rejects `ready` if that was before the plugin.
  *
  * @example
  * import Fastify from 'fastify';
@@ -89,88 +78,38 @@ function isTrusted(address: string, request: FastifyRequest): boolean {
 export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
   (async (instance, options) => {
     if (typeof instance?.addHook !== 'function') throw calledByHand();
-    const guards = createRouteGuards(options, host);
-    if (!instance.hasRequestDecorator('rateLimit')) instance.decorateRequest('rateLimit', null);
+    decorate(instance);
+    const guardOf = guardsOn(instance, options, host);
 
-    // Here already, so that a wrong option is an error where the route is added.
-    instance.addHook('onRoute', (route: RouteOptions) => {
-      const own = route.config?.rateLimit;
-      if (own === undefined || own === false) return;
-      route.config = { ...route.config, [guardOf]: guards.of(own, route) };
-    });
-
-    /** The guard of the request's route, `undefined` if it has none. */
-    function ownGuardOf(request: FastifyRequest): Guard<FastifyRequest, DenialHandler> | undefined {
-      const { config } = request.routeOptions;
-      const own = config.rateLimit;
-      if (own === false) return undefined;
-      // A route that was there before this plugin has no guard yet.
-      if (own !== undefined && config[guardOf] === undefined) {
-        const [last] = routesOf(request, own)
-          .map((route) => guards.of(own, route))
-          .slice(-1);
-        config[guardOf] = last;
-      }
-      return config[guardOf] ?? guards.general;
-    }
-
-    // With a callback, as a promise for each request costs more than deciding it in memory.
+    // With a callback, as a promise for each request costs more than deciding it in memory. Fastify catches what is
+    // thrown at once.
     instance.addHook('onRequest', (request, reply, done) => {
-      const guard = ownGuardOf(request);
+      const guard = guardOf(request);
       if (guard === undefined) return done();
-      let verdict: ReturnType<typeof guard.check>;
-      try {
-        verdict = guard.check(request, reply.raw);
-      } catch (error) {
-        return done(error as Error);
-      }
-      if ('then' in verdict) verdict.then((settled) => answer(guard, settled, request, reply, done), done);
-      else answer(guard, verdict, request, reply, done);
+      const verdict = guard.check(request, reply.raw);
+      if ('then' in verdict) {
+        const answered = verdict.then((settled) => answer(guard, settled, request, reply, done));
+        // What is thrown further on is not to come back here.
+        answered.then((goesOn) => goesOn && done(), done);
+      } else if (answer(guard, verdict, request, reply, done)) done();
     });
   }) satisfies FastifyPluginAsync<FastifyRateLimitOptions>,
   { name: '@sluice/fastify', fastify: '5.x' },
 );
 
-function answer(
-  { handler }: Guard<FastifyRequest, DenialHandler>,
-  { decision, headers, denial, gone }: Verdict,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  done: (error?: Error) => void,
-): void {
-  // Nobody is there, and Fastify is to know that nothing comes.
-  if (gone) reply.hijack();
-  // Something else may have answered while the store was asked.
-  if (gone || reply.sent || reply.raw.headersSent) return;
-  if (decision !== undefined) request.rateLimit = decision;
-  for (const [name, value] of headers) reply.header(name, value);
-  exposeHeaders(request, reply.raw, headers);
-  if (denial === undefined || decision === undefined) done();
-  else if (denial.error !== undefined) done(denial.error);
-  else {
-    // Not by reply.code, which redirects and errors would then keep.
-    reply.raw.statusCode = denial.status;
-    if (handler === undefined) reply.send(denial.body);
-    else void call(handler, request, reply, decision, done);
-  }
-}
+/** Tells which instances have `request.rateLimit` from here. Registered, so that other copies of the package know. */
+const DECORATED = Symbol.for('sluice.decorated');
 
-/** As with routes: one that is not async and returns nothing sends by itself. */
-async function call(
-  handler: DenialHandler,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  decision: Decision,
-  done: (error: Error) => void,
-): Promise<void> {
-  try {
-    const answered = handler(request, reply, decision);
-    if (answered === undefined) return;
-    const payload = await answered;
-    if (!reply.sent) reply.send(payload);
-  } catch (error) {
-    done(error as Error);
+/** Fastify refuses a second decorator of one name after this plugin; before it, it would be written over or refuse to be. */
+function decorate(instance: FastifyInstance): void {
+  if (instance.hasDecorator(DECORATED)) return;
+  if (instance.hasRequestDecorator('rateLimit')) {
+    const message =
+      'Expected `rateLimit` to be free on requests, where the decision stands, got a decorator of something else.';
+    throw new ArgumentError('ERR_SLUICE_ARGUMENT', message);
   }
+  instance.decorateRequest('rateLimit', null);
+  instance.decorate(DECORATED, true);
 }
 
 /** It was called as in Express; the options stand where the instance should. */
