@@ -6,17 +6,20 @@
 
 import cluster from 'node:cluster';
 import { once } from 'node:events';
-import { createServer, get, type RequestListener } from 'node:http';
+import { createServer, get, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import { connect, createServer as createServer2 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 
 /** What to try. */
 export interface Trial {
   readonly framework: 'Express' | 'Fastify' | 'Koa';
-  /** The framework's own setting: `true` is everyone. */
-  readonly trust: boolean | 'loopback';
+  /** The framework's own setting: `true` is everyone. Only Fastify is tried with a number. */
+  readonly trust: boolean | 'loopback' | number;
   readonly headers: Readonly<Record<string, string>>;
   /** Whether a limiter is made for each request. */
   readonly perRequest?: boolean;
+  /** Whether to speak HTTP/2. */
+  readonly http2?: boolean;
   /** Whether to do so in a worker of a cluster. */
   readonly worker?: boolean;
 }
@@ -47,7 +50,8 @@ const apps: Record<Trial['framework'], () => Promise<RequestListener>> = {
       import('fastify'),
       import('@sluice/fastify'),
     ]);
-    const app = Fastify({ trustProxy: trial.trust });
+    // The types of late refuse a number, which is still taken.
+    const app = Fastify({ trustProxy: trial.trust as boolean | string });
     for (let i = 0; i < REQUESTS; i++) app.get(`/${i}`, { config: { rateLimit: {} } }, () => 'hello');
     app.register(rateLimit, limit);
     await app.ready();
@@ -65,19 +69,34 @@ const apps: Record<Trial['framework'], () => Promise<RequestListener>> = {
 async function run(): Promise<Seen> {
   const seen: string[] = [];
   process.on('warning', (warning) => seen.push((warning as NodeJS.ErrnoException).code ?? warning.message));
-  const server = createServer(await apps[trial.framework]()).listen(0, '127.0.0.1');
+  const listener = await apps[trial.framework]();
+  const server = trial.http2
+    ? createServer2(listener as unknown as Parameters<typeof createServer2>[1])
+    : createServer(listener);
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   for (let i = 0; i < REQUESTS; i++) {
-    const [response] = await once(
-      get({ port, path: `/${i}`, headers: trial.headers, agent: false }),
-      'response',
-    );
-    if (response.headers['x-ratelimit-limit'] !== '100') seen.push('The request was not limited.');
-    await once(response.resume(), 'end');
+    const headers = await (trial.http2 ? ask2 : ask)(port, `/${i}`);
+    if (headers['x-ratelimit-limit'] !== '100') seen.push('The request was not limited.');
   }
   server.close();
   return seen;
+}
+
+async function ask(port: number, path: string): Promise<IncomingHttpHeaders> {
+  const [response] = await once(get({ port, path, headers: trial.headers, agent: false }), 'response');
+  await once(response.resume(), 'end');
+  return response.headers;
+}
+
+async function ask2(port: number, path: string): Promise<IncomingHttpHeaders> {
+  const client = connect(`http://127.0.0.1:${port}`);
+  const stream = client.request({ ...trial.headers, ':path': path });
+  const [headers] = await once(stream, 'response');
+  await once(stream.resume(), 'end');
+  client.close();
+  return headers;
 }
 
 if (trial.worker && cluster.isPrimary) {

@@ -10,7 +10,7 @@ import {
   exposeHeaders,
   type Host,
   type RateLimitOptions,
-  trustsEveryone,
+  trustedBy,
   type Verdict,
 } from '@sluice/core/http';
 import type { NextFunction, Request, Response } from 'express';
@@ -55,11 +55,9 @@ export type RateLimitMiddleware = <P, ResBody, ReqBody, Query, Locals extends Re
 const host: Host<Request> = {
   raw: (request) => request,
   address: (request) => request.ip,
-  trust: ({ app }) => {
-    // A mock-up of a request has no application.
-    if (!app?.get('trust proxy')) return app === undefined ? 'some' : 'nobody';
-    return trustsEveryone(app.get('trust proxy fn')) ? 'everyone' : 'some';
-  },
+  // A mock-up of a request has no application.
+  trust: ({ app, socket }) =>
+    app === undefined ? 'some' : trustedBy(app.get('trust proxy fn'), socket.remoteAddress),
 };
 
 /**

@@ -5,7 +5,14 @@
  */
 
 import type { Decision } from '@sluice/core';
-import { createGuard, exposeHeaders, type Header, type Host, type RateLimitOptions } from '@sluice/core/http';
+import {
+  createGuard,
+  exposeHeaders,
+  type Header,
+  type Host,
+  listsHops,
+  type RateLimitOptions,
+} from '@sluice/core/http';
 import type { Context, Middleware } from 'koa';
 
 export {
@@ -36,8 +43,8 @@ const host: Host<Context> = {
   address: (context) => context.ip,
   trust: ({ app: { proxy, maxIpsCount, proxyIpHeader } }) => {
     if (!proxy) return 'nobody';
-    // The leftmost of a list is what the client wrote. Other headers hold one address, which the proxy wrote.
-    return maxIpsCount > 0 || proxyIpHeader.toLowerCase() !== 'x-forwarded-for' ? 'some' : 'everyone';
+    // The leftmost of a list is what the client wrote. Early versions of Koa 2 have no setting for the header.
+    return maxIpsCount > 0 || !listsHops(proxyIpHeader) ? 'some' : 'everyone';
   },
 };
 
@@ -83,20 +90,24 @@ const owned = new WeakMap<object, PropertyDescriptor | undefined>();
 
 /**
  * Koa takes all headers off the response to an error, and puts on those that the error has. The error gets its own back
- * when the response is done: it may be one that is thrown more than once.
+ * when the response is done: it may be one that is thrown more than once. One that cannot be given any is left alone.
  */
 function keepHeaders(error: unknown, headers: readonly Header[], { res }: Context): void {
-  if (typeof error !== 'object' || error === null || !Object.isExtensible(error)) return;
-  if (!owned.has(error)) owned.set(error, Object.getOwnPropertyDescriptor(error, 'headers'));
+  if (typeof error !== 'object' || error === null) return;
+  const before = Object.getOwnPropertyDescriptor(error, 'headers');
   // As they are now: a limiter further on may have more to tell.
   const kept = headers.flatMap(([name]) => (res.hasHeader(name) ? [[name, res.getHeader(name)]] : []));
   const { headers: others } = error as { headers?: object };
-  Object.assign(error, { headers: { ...others, ...Object.fromEntries(kept) } });
+  const value = { ...others, ...Object.fromEntries(kept) };
+  const given = { value, configurable: true, enumerable: true, writable: true };
+  // By definition, as what is inherited may refuse to be set.
+  if (!Reflect.defineProperty(error, 'headers', given)) return;
+  if (!owned.has(error)) owned.set(error, before);
   res.once('close', () => {
     if (!owned.has(error)) return;
-    const before = owned.get(error);
+    const own = owned.get(error);
     owned.delete(error);
-    if (before === undefined) Reflect.deleteProperty(error, 'headers');
-    else Object.defineProperty(error, 'headers', before);
+    if (own === undefined) Reflect.deleteProperty(error, 'headers');
+    else Reflect.defineProperty(error, 'headers', own);
   });
 }

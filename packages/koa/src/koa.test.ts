@@ -203,6 +203,67 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, App) => {
     expect(caught[0]).toBe(frozen);
   });
 
+  it('leaves the status of an error whose headers cannot be set, and gives it some where it may', async () => {
+    const { app, serve } = create();
+    class Inherited extends Error {
+      readonly status = 404;
+      get headers() {
+        return { 'x-own': 'kept' };
+      }
+    }
+    const failing = (descriptor: PropertyDescriptor) =>
+      Object.defineProperty(Object.assign(new Error('none'), { status: 404 }), 'headers', descriptor);
+    const own = { 'x-own': 'kept' };
+    /** The error, and what is left of two with its response, if anything. */
+    const errors: [Error, string | undefined][] = [
+      [new Inherited('none'), '1'],
+      [failing({ value: own, configurable: true }), '0'],
+      [failing({ get: () => own, configurable: true }), '1'],
+      [failing({ value: own }), undefined],
+      [failing({ get: () => own }), undefined],
+    ];
+    let i = 0;
+    app.use(rateLimit({ ...two, key: () => `${Math.floor(i / 2)}` }));
+    app.use(() => {
+      throw errors[i][0];
+    });
+    const server = await serve();
+    for (; i < errors.length; i++) {
+      const [error, left] = errors[i];
+      const before = Object.getOwnPropertyDescriptor(error, 'headers');
+      const reply = await request(server).get('/');
+      expect([i, reply.status, reply.headers['x-own'], reply.headers['x-ratelimit-remaining']]).toEqual([
+        i,
+        404,
+        'kept',
+        left,
+      ]);
+      expect(Object.getOwnPropertyDescriptor(error, 'headers')).toEqual(before);
+    }
+  });
+
+  it('serves where Koa has no setting for the header of the proxy, as early versions of Koa 2', async () => {
+    const { app, errors, serve } = create();
+    app.proxy = true;
+    Reflect.deleteProperty(app, 'proxyIpHeader');
+    // As it was then.
+    Object.defineProperty(app.request, 'ip', {
+      get(this: Koa.Request) {
+        return this.get('X-Forwarded-For').split(/\s*,\s*/)[0];
+      },
+    });
+    app.use(rateLimit(two));
+    app.use((context) => {
+      context.body = 'hello';
+    });
+    const server = await serve();
+    for (const left of ['1', '0']) {
+      const reply = await request(server).get('/').set('X-Forwarded-For', '203.0.113.7');
+      expect([reply.status, reply.headers['x-ratelimit-remaining']]).toEqual([200, left]);
+    }
+    expect(errors).toEqual([]);
+  });
+
   it('lets error middleware before it answer', async () => {
     const { app, errors, serve } = create();
     app.use(async (context, next) => {

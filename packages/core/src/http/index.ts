@@ -33,4 +33,12 @@ export type {
 export { RateLimitError } from './rate-limit-error.js';
 export type { Denial } from './refusal.js';
 export { createRouteGuards, type Route, type RouteGuards, withoutSlash } from './routes.js';
-export { type Trust, trustsEveryone } from './trust.js';
+export {
+  listsHops,
+  type Probe,
+  type Trust,
+  type Trusted,
+  trustedBy,
+  trustsByProbe,
+  trustsEveryone,
+} from './trust.js';

@@ -5,7 +5,9 @@
  */
 
 import cluster from 'node:cluster';
-import { IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
+import { Duplex, Readable } from 'node:stream';
 import { MemoryStore } from '../index.js';
 import { warnOnce } from '../warnings.js';
 
@@ -37,8 +39,8 @@ export class MemoryWatch {
       return false;
     }
     warnIfNotShared();
-    // No request comes in the very moment that a limiter is made, unless that was done for it. A mock-up does.
-    this.#perRequest = this.#newborn && request instanceof IncomingMessage;
+    // No request comes in the very moment that a limiter is made, unless that was done for it.
+    this.#perRequest = this.#newborn && isReal(request);
     if (this.#perRequest) warnIfMany();
     return this.#perRequest;
   }
@@ -52,6 +54,11 @@ export function watchMemory(options: {
   if (options.limiter !== undefined) return undefined;
   if (options.store === undefined) return new MemoryWatch(true);
   return options.store instanceof MemoryStore ? new MemoryWatch(false) : undefined;
+}
+
+/** Whether a request came by a connection, of HTTP/1 or 2. A mock-up comes at once: it may be a stream, its socket is none. */
+function isReal(request: IncomingMessage | Http2ServerRequest): boolean {
+  return request instanceof Readable && request.socket instanceof Duplex;
 }
 
 function warnIfNotShared(): void {

@@ -78,6 +78,53 @@ export function trustsEveryone(trusts: (address: string, hop: number) => unknown
   return STRANGERS.some((kind) => kind.every((address) => trusts(address, Number.MAX_SAFE_INTEGER)));
 }
 
+/** Whom a framework is set to believe about who is asking, as far as one request shows it. */
+export type Trusted = 'nobody' | 'some' | 'everyone';
+
+/** Returns whom `trusts` believes: `'nobody'` where it does not believe `peer`, from whom a request came. */
+export function trustedBy(
+  trusts: (address: string | undefined, hop: number) => unknown,
+  peer: string | undefined,
+): Trusted {
+  if (!trusts(peer, 0)) return 'nobody';
+  return trustsEveryone(trusts) ? 'everyone' : 'some';
+}
+
+/** A request that was never made. */
+export interface Probe {
+  readonly headers: { readonly 'x-forwarded-for': string };
+  readonly socket: { readonly remoteAddress: string | undefined };
+}
+
+/** As good as any number of hops. */
+const MANY_HOPS = 100;
+
+/**
+ * Returns whether an address is trusted so many hops away, by a framework that keeps its setting to itself. Who may
+ * stand on all of a chain, up to the client at its end, is trusted.
+ *
+ * @param addressOf - which address the framework takes for the client's.
+ */
+export function trustsByProbe(
+  addressOf: (request: Probe) => string | undefined,
+): (address: string | undefined, hop: number) => boolean {
+  const client = '0.0.0.0';
+  return (address, hop) => {
+    const chain = [client, ...Array<string | undefined>(Math.min(hop, MANY_HOPS)).fill(address)];
+    const headers = { 'x-forwarded-for': chain.join() };
+    return addressOf({ headers, socket: { remoteAddress: address } }) === client;
+  };
+}
+
+/**
+ * Whether a header lists all hops, so that a client begins it. Others hold one address, which the proxy wrote.
+ *
+ * @param name - of the header; `undefined` is the usual one.
+ */
+export function listsHops(name: string | undefined): boolean {
+  return name === undefined || name.toLowerCase() === 'x-forwarded-for';
+}
+
 /** Warns that a client can choose its key. */
 export function warnOfTrustingEveryone(): void {
   warnOnce(

@@ -1,5 +1,6 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import type { Host, RateLimitOptions } from './index.js';
 
 type Options = RateLimitOptions<IncomingMessage, () => unknown>;
@@ -17,14 +18,14 @@ beforeEach(() => {
 afterEach(() => jest.restoreAllMocks());
 
 /** What a process that was just started has: nothing was warned of yet. */
-async function start(trust?: Trust) {
+async function start(trust?: Trust | ((request: IncomingMessage) => Trust)) {
   jest.resetModules();
   Reflect.deleteProperty(globalThis, Symbol.for('sluice'));
   const http = await import('./index.js');
   const host: Host<IncomingMessage> = {
     raw: (request) => request,
     address: (request) => request.socket.remoteAddress,
-    ...(trust && { trust: () => trust }),
+    ...(trust && { trust: typeof trust === 'function' ? trust : () => trust }),
   };
   const guardOf = (options: Partial<Options> = {}) =>
     http.createGuard({ ...hour, ...options } as Options, host);
@@ -41,7 +42,7 @@ function request(headers: Record<string, string> = {}): IncomingMessage {
 
 const forwarded = [{ 'x-forwarded-for': '203.0.113.7' }, { forwarded: 'for=203.0.113.7' }];
 
-describe('a forwarded request of which no proxy is trusted', () => {
+describe('a forwarded request from somebody who is not trusted', () => {
   it.each(forwarded)('is warned of once, whenever it comes: %j', async (headers) => {
     const { guardOf } = await start('nobody');
     const guards = [guardOf(), guardOf()];
@@ -50,6 +51,14 @@ describe('a forwarded request of which no proxy is trusted', () => {
     expect(codes).toEqual([]);
     for (const guard of [...guards, guardOf()]) for (let i = 0; i < 3; i++) guard.check(request(headers));
     expect(codes).toEqual(['SLUICE_PROXY_NOT_TRUSTED']);
+  });
+
+  it('is not warned of where who sent it is trusted, though another who asked before is not', async () => {
+    const { guardOf } = await start(({ headers }) => (headers.via === undefined ? 'nobody' : 'some'));
+    const guard = guardOf();
+    guard.check(request());
+    for (const headers of forwarded) guard.check(request({ ...headers, via: '1.1 proxy' }));
+    expect(codes).toEqual([]);
   });
 
   it('is not warned of where a proxy is trusted, the adapter does not say, or a key was given', async () => {
@@ -158,8 +167,10 @@ describe('limiters that are made for a request', () => {
   it('are not warned of where a test asks them by a mock-up of a request', async () => {
     const { guardOf } = await start();
     for (let i = 0; i < 10; i++) {
-      const mock = { headers: {}, socket: { remoteAddress: '192.0.2.1' } } as IncomingMessage;
-      await guardOf().check(mock);
+      const mock = { headers: {}, socket: { remoteAddress: '192.0.2.1' } };
+      await guardOf().check(mock as IncomingMessage);
+      // Those that are injected are streams.
+      await guardOf().check(Object.assign(new Readable(), mock) as unknown as IncomingMessage);
     }
     expect(codes).toEqual([]);
   });
