@@ -19,10 +19,6 @@ interface Seen {
   readonly toldMs: number | undefined;
 }
 
-const hasCurl = spawnSync('curl', ['--version']).status === 0;
-if (!hasCurl)
-  console.warn('There is no curl on the PATH, so nothing here says that curl comes back when told.');
-
 describe('a client that was denied', () => {
   let server: Server;
   let url: string;
@@ -81,21 +77,24 @@ describe('a client that was denied', () => {
     for (const client of clients) expectReturn(client);
   }, 60_000);
 
-  if (hasCurl) {
-    it('comes back when told and is served: curl', async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'sluice-curl-'));
-      try {
-        const file = join(folder, 'body');
-        // Into a file: what curl has written elsewhere it cannot take back before it tries again.
-        const options = ['--silent', '--retry', '1', '--output', file, '--write-out', '%{http_code}'];
-        for (let i = 0; i < 2; i++) {
-          const { stdout } = await run('curl', [...options, `${url}curl`], { timeout: 20_000 });
-          expect([stdout, readFileSync(file, 'utf8')]).toEqual(['200', 'served']);
-        }
-        expectReturn('curl');
-      } finally {
-        rmSync(folder, { recursive: true });
+  it('comes back when told and is served: curl', async () => {
+    if (spawnSync('curl', ['--version']).status !== 0) {
+      throw new Error(
+        'There is no curl on the PATH. Install it: apt-get install curl, or brew install curl.',
+      );
+    }
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-curl-'));
+    try {
+      const file = join(folder, 'body');
+      // Into a file: what curl has written elsewhere it cannot take back before it tries again.
+      const options = ['--silent', '--retry', '1', '--output', file, '--write-out', '%{http_code}'];
+      for (let i = 0; i < 2; i++) {
+        const { stdout } = await run('curl', [...options, `${url}curl`], { timeout: 20_000 });
+        expect([stdout, readFileSync(file, 'utf8')]).toEqual(['200', 'served']);
       }
-    });
-  }
+      expectReturn('curl');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });
