@@ -80,6 +80,7 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
   return limitRate as RateLimitMiddleware;
 
   function limitRate(request: Request, response: Response, next: NextFunction): void {
+    const begun = response.headersSent;
     let verdict: ReturnType<typeof guard.check>;
     try {
       verdict = guard.check(request, response);
@@ -88,15 +89,27 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
       return;
     }
     if ('then' in verdict)
-      verdict.then((settled) => answer(settled, request, response, next)).then(undefined, next);
-    else answer(verdict, request, response, next);
+      verdict.then((settled) => answer(settled, begun, request, response, next)).then(undefined, next);
+    else answer(verdict, begun, request, response, next);
   }
 
-  function answer(verdict: Verdict, request: Request, response: Response, next: NextFunction): void {
-    const { decision, headers, denial, gone } = verdict;
+  /** @param begun - whether the head had been sent before: then it can be told no more. */
+  function answer(
+    { decision, headers, denial, gone }: Verdict,
+    begun: boolean,
+    request: Request,
+    response: Response,
+    next: NextFunction,
+  ): void {
     // Something else may have answered while the store was asked.
-    if (gone || response.headersSent) return;
+    if (gone || response.writableEnded || (response.headersSent && !begun)) return;
     if (decision !== undefined) request.rateLimit = decision;
+    if (begun) {
+      if (denial === undefined) next();
+      else if (denial.error !== undefined) next(denial.error);
+      else response.end();
+      return;
+    }
     for (const [name, value] of headers) response.setHeader(name, value);
     exposeHeaders(request, response, headers);
     if (denial === undefined || decision === undefined) {

@@ -15,13 +15,20 @@ export function answer(
   { decision, headers, denial, gone }: Verdict,
   request: FastifyRequest,
   reply: FastifyReply,
+  begun: boolean,
   done: (error: Error) => void,
 ): boolean {
   // Nobody is there, and Fastify is to know that nothing comes.
   if (gone) reply.hijack();
   // Something else may have answered while the store was asked.
-  if (gone || reply.sent || reply.raw.headersSent) return false;
+  if (gone || reply.sent || reply.raw.writableEnded || (reply.raw.headersSent && !begun)) return false;
   if (decision !== undefined) request.rateLimit = decision;
+  // A head that was sent before tells nothing more.
+  if (begun) {
+    if (denial?.error !== undefined) throw denial.error;
+    if (denial !== undefined) reply.raw.end();
+    return denial === undefined;
+  }
   for (const [name, value] of headers) reply.header(name, value);
   exposeHeaders(request, reply.raw, headers);
   if (denial === undefined || decision === undefined) return true;

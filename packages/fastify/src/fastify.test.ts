@@ -901,3 +901,35 @@ describe('the plugin', () => {
     expect([unknown, mixed]).toHaveLength(2);
   });
 });
+
+it('goes on with a response that was begun before, and ends one that is denied', async () => {
+  const app = Fastify();
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.raw.write('begun');
+    done();
+  });
+  await app.register(rateLimit, { limit: 1, window: '1h' });
+  app.get('/', (_request, reply) => {
+    reply.hijack();
+    reply.raw.end(', done');
+  });
+  const address = await app.listen();
+  const bodies: string[] = [];
+  for (let i = 0; i < 2; i++) bodies.push(await (await fetch(address)).text());
+  await app.close();
+  expect(bodies).toEqual(['begun, done', 'begun']);
+});
+
+it('gives the names of its limiters back when the application is closed, but for those it was given', async () => {
+  const store = new MemoryStore();
+  const limiter = createLimiter({ name: 'given', policies: [{ limit: 5, window: '1h' }], store });
+  for (let i = 0; i < 2; i++) {
+    const app = Fastify();
+    await app.register(rateLimit, { limit: 5, window: '1h', store });
+    app.get('/own', { config: { rateLimit: { limit: 1 } } }, () => 'ok');
+    app.get('/given', { config: { rateLimit: { limiter } } }, () => 'ok');
+    await app.ready();
+    await app.close();
+  }
+  expect(limiter.consume('k')).toMatchObject({ allowed: true });
+});

@@ -80,12 +80,13 @@ export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
     instance.addHook('onRequest', (request, reply, done) => {
       const guard = guardOf(request);
       if (guard === undefined) return done();
+      const begun = reply.raw.headersSent;
       const verdict = guard.check(request, reply.raw);
       if ('then' in verdict) {
-        const answered = verdict.then((settled) => answer(guard, settled, request, reply, done));
+        const answered = verdict.then((settled) => answer(guard, settled, request, reply, begun, done));
         // What is thrown further on is not to come back here.
         answered.then((goesOn) => goesOn && done(), done);
-      } else if (answer(guard, verdict, request, reply, done)) done();
+      } else if (answer(guard, verdict, request, reply, begun, done)) done();
     });
   }) satisfies FastifyPluginAsync<FastifyRateLimitOptions>,
   { name: '@sluice/fastify', fastify: '5.x' },

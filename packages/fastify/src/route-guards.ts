@@ -50,6 +50,9 @@ export function guardsOn<Handler>(
     }
   });
 
+  // A name that is not given back could not be taken by the application's next start in this process.
+  instance.addHook('onClose', async () => guards.close());
+
   return ({ routeOptions: { config: given, method = '', url = '' } }) => {
     const config = given as Config;
     const { rateLimit: own } = config;

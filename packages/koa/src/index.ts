@@ -66,10 +66,18 @@ export function rateLimit(options: KoaRateLimitOptions): Middleware {
   const guard = createGuard(options, host);
 
   return async function limitRate(context, next) {
+    const begun = context.headerSent;
     const { decision, headers, denial, gone } = await guard.check(context, context.res);
     // Something else may have answered while the store was asked.
-    if (gone || context.headerSent) return;
+    if (gone || context.res.writableEnded || (context.headerSent && !begun)) return;
     if (decision !== undefined) context.state.rateLimit = decision;
+    // A head that was sent before tells nothing more.
+    if (begun) {
+      if (denial === undefined) return await next();
+      if (denial.error !== undefined) throw denial.error;
+      context.res.end();
+      return;
+    }
     for (const [name, value] of headers) context.set(name, value);
     exposeHeaders(context.req, context.res, headers);
     try {
@@ -102,7 +110,8 @@ function keepHeaders(error: unknown, headers: readonly Header[], { res }: Contex
   const given = { value, configurable: true, enumerable: true, writable: true };
   // By definition, as what is inherited may refuse to be set.
   if (!Reflect.defineProperty(error, 'headers', given)) return;
-  if (!owned.has(error)) owned.set(error, before);
+  if (owned.has(error)) return;
+  owned.set(error, before);
   res.once('close', () => {
     if (!owned.has(error)) return;
     const own = owned.get(error);

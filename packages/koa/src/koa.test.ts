@@ -423,3 +423,49 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, App) => {
     expect(seen).toEqual([404, 404, 429]);
   });
 });
+
+/** The bodies of two requests, the second of which is denied. */
+async function twoBodies(server: Server): Promise<string[]> {
+  const { port } = server.address() as AddressInfo;
+  const bodies: string[] = [];
+  for (let i = 0; i < 2; i++) bodies.push(await (await fetch(`http://127.0.0.1:${port}/`)).text());
+  server.close();
+  return bodies;
+}
+
+it.each(Object.entries(versions))(
+  '%s goes on with a response that was begun before, and ends one that is denied',
+  async (_, App) => {
+    const app = new App();
+    app.use(async (context, next) => {
+      context.respond = false;
+      context.res.write('begun');
+      await next();
+    });
+    app.use(rateLimit({ limit: 1, window: '1h' }));
+    app.use((context) => void context.res.end(', done'));
+    const server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    expect(await twoBodies(server)).toEqual(['begun, done', 'begun']);
+  },
+);
+
+it('Koa has one listener for an error that comes through a dozen limiters', async () => {
+  const app = new Koa();
+  app.silent = true;
+  let listeners = 0;
+  app.use(async (context, next) => {
+    const before = context.res.listenerCount('close');
+    await next().catch((error) => {
+      listeners = context.res.listenerCount('close') - before;
+      throw error;
+    });
+  });
+  for (let i = 0; i < 12; i++) app.use(rateLimit({ limit: 9, window: '1h' }));
+  app.use(() => {
+    throw new Error('The route failed.');
+  });
+  const response = await request(app.callback()).get('/');
+  expect(response.status).toBe(500);
+  expect(listeners).toBe(1);
+});

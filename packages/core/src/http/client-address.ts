@@ -33,7 +33,7 @@ export class ClientAddresses<Req> {
   seen(request: Req): string | undefined {
     return (
       keyOfAddress(this.#host.address(request), this.#ipv6Prefix) ??
-      keyOfAddress(this.#host.raw(request).socket.remoteAddress, this.#ipv6Prefix)
+      keyOfAddress(this.#host.raw(request).socket?.remoteAddress, this.#ipv6Prefix)
     );
   }
 

@@ -7,6 +7,7 @@
 import { expected } from '../errors.js';
 import { MemoryStore } from '../index.js';
 import { digest } from '../key.js';
+import type { Limiter } from '../limiter.js';
 import { createGuard, type Guard, type Host } from './guard.js';
 import { mergeOptions, type RateLimitOptions } from './options.js';
 
@@ -29,6 +30,8 @@ export interface RouteGuards<Req, Handler> {
    * @throws ArgumentError if an option is wrong.
    */
   of(own: Partial<RateLimitOptions<Req, Handler>>, route: Route): Guard<Req, Handler>;
+  /** Closes all limiters that were made for these guards: their names are free again. Those that were given stay open. */
+  close(): void;
 }
 
 /** Names may have 128 characters; what does not fit is cut to this many and a digest of the whole. */
@@ -44,6 +47,7 @@ export function createRouteGuards<Req, Handler>(
     createGuard(some?.limiter === undefined ? { store, ...some } : some, host);
   const general = withStore(options);
   const known: { own: object; place: string; guard: Guard<Req, Handler> }[] = [];
+  const made: Limiter[] = options.limiter === undefined ? [general.limiter] : [];
 
   return {
     general,
@@ -63,7 +67,11 @@ export function createRouteGuards<Req, Handler>(
       const merged = mergeOptions(options, own);
       const guard = withStore(merged.limiter === undefined ? { ...merged, name: own.name ?? name } : merged);
       known.push({ own, place, guard });
+      if (merged.limiter === undefined) made.push(guard.limiter);
       return guard;
+    },
+    close() {
+      for (const limiter of made) limiter.close();
     },
   };
 }

@@ -186,8 +186,7 @@ describe('a client that hung up before it was asked for', () => {
       return new IncomingMessage(socket);
     };
     await Promise.resolve();
-    expect(await guard.check(gone())).toMatchObject({ decision: { allowed: true } });
-    expect(await guard.check(gone())).toMatchObject({ decision: { allowed: true } });
+    expect(await guard.check(gone())).toEqual({ headers: [], gone: true });
     expect(codes).toEqual([]);
   });
 });
