@@ -55,8 +55,8 @@ export function isOver(response: Line): boolean {
 /** Whether a response that is over was ended by the server, and sent. */
 export function isComplete(response: RawResponse): boolean {
   if (!response.writableEnded) return false;
-  // With HTTP/2, a reset is told of as the finish is.
-  if (isHttp2(response)) return response.stream.rstCode === 0;
+  // With HTTP/2, a reset is told of as the finish is, and one without an error has the code of the finish.
+  if (isHttp2(response)) return response.stream.rstCode === 0 && response.stream.writableFinished;
   // Requests that are injected have a response that is never written out, and a connection that is never lost.
   return response.writableFinished || response.socket?.destroyed !== true;
 }
