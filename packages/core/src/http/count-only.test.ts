@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type ClientHttp2Session, connect, constants, createServer as createServer2 } from 'node:http2';
 import { type AddressInfo, connect as connectSocket } from 'node:net';
@@ -81,6 +81,22 @@ describe('a request that may not count', () => {
       expect(left()).toBe(4);
     }
     expect(warnings).toEqual([]);
+  });
+
+  it('is given back where the response has no connection, and tells of its finish alone', async () => {
+    const { limiter, left } = five();
+    const guard = createGuard({ limiter, key: () => 'k', countOnly: 'failed' } as Options, host);
+    for (const [statusCode, after] of [
+      [200, 5],
+      [401, 4],
+      [200, 4],
+    ] as const) {
+      const response = Object.assign(new EventEmitter(), { statusCode, writableEnded: false, socket: {} });
+      await guard.check({ headers: {} } as IncomingMessage, response as unknown as RawResponse);
+      response.emit('finish');
+      await turns();
+      expect(left()).toBe(after);
+    }
   });
 
   it('counts where nobody learns of its end', () => {
