@@ -38,6 +38,7 @@ export function bodies(start: Start): void {
     ['an object', { body: { slow: 'dówn' } }, /^application\/json(;|$)/, '{"slow":"dówn"}'],
     ['a list', { body: [1, 2] }, /^application\/json(;|$)/, '[1,2]'],
     ['bytes', { body: bytes, contentType: 'text/plain; charset=utf-8' }, /^text\/plain/, 'ü'],
+    ['a buffer of bytes', { body: bytes.slice().buffer, contentType: 'text/plain' }, /^text\/plain/, 'ü'],
     ['HTML', { body: '<p>Slow</p>', contentType: 'text/html' }, /^text\/html(;|$)/, '<p>Slow</p>'],
     [
       'JSON of a type of its own',

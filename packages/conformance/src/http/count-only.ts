@@ -125,6 +125,42 @@ export function countingOnly(start: Start): void {
     }
   });
 
+  it('also requests whose client left while they waited behind another on one connection', async () => {
+    for (const counted of [true, false]) {
+      const limiter = three();
+      const completes: boolean[] = [];
+      let answered = 0;
+      let all = () => {};
+      const reached = new Promise<void>((resolve) => {
+        all = resolve;
+      });
+      const app = await start({
+        limits: [
+          {
+            limiter,
+            key: () => 'k',
+            countOnly: (_request, _response, complete) => {
+              completes.push(complete);
+              return counted;
+            },
+          },
+        ],
+        // The first stream goes on for ever, and the others wait for it.
+        answer: (response) => {
+          answered += 1;
+          if (answered === 1) response.write('begun');
+          else response.end('done');
+          if (answered === 3) all();
+        },
+      });
+      const leave = await come(app, 3);
+      await reached;
+      await leave();
+      expect(completes).toEqual([false, false, false]);
+      expect(limiter.peek('k').remaining).toBe(counted ? 0 : 3);
+    }
+  });
+
   it('also a request whose client left while the store was asked, and gives back no more than once', async () => {
     for (const counted of [true, false]) {
       const store = new SlowStore();

@@ -4,9 +4,10 @@
  * @module
  */
 
+import { types } from 'node:util';
 import { expected } from '../errors.js';
 import type { Decision } from '../types.js';
-import { type Awaitable, then } from './awaitable.js';
+import { type Awaitable, isThenable, then } from './awaitable.js';
 
 /** Text, bytes, or anything else that is sent as JSON. */
 export type DenialBody = string | object;
@@ -60,28 +61,39 @@ export function contentFinder<Req>(
 /** Returns `undefined` if it is no body. */
 function contentOf(body: unknown, type: string | undefined): Content | undefined {
   if (typeof body === 'string') return { type: type ?? 'text/plain; charset=utf-8', body };
-  if (ArrayBuffer.isView(body)) {
-    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-    return { type: type ?? 'application/octet-stream', body: bytes };
-  }
   if (typeof body !== 'object' || body === null) return undefined;
-  const json: string | undefined = jsonOf(body);
+  const bytes = bytesOf(body);
+  if (bytes !== undefined) return { type: type ?? 'application/octet-stream', body: bytes };
+  const json = jsonOf(body);
   return json === undefined ? undefined : { type: type ?? 'application/json', body: json };
 }
 
-/** `undefined` where there is none, as of what contains itself. */
+function bytesOf(body: object): Buffer | undefined {
+  if (ArrayBuffer.isView(body)) return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  return types.isAnyArrayBuffer(body) ? Buffer.from(body) : undefined;
+}
+
+/** `undefined` where there is none, as of what contains itself, is yet to come, or keeps what it has from JSON. */
 function jsonOf(value: object): string | undefined {
+  if (isThenable(value)) return undefined;
   try {
-    return JSON.stringify(value);
+    const json: string | undefined = JSON.stringify(value);
+    return json === '{}' && !isPlain(value) ? undefined : json;
   } catch {
     return undefined;
   }
 }
 
-/** A media type (RFC 9110, section 8.3.1), with any parameters, that can stand in a header. */
+/** Whether it is an object by itself, of whatever realm, and no Map, Set, Blob or the like. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** A media type (RFC 9110, section 8.3.1), with any parameters, that can stand in a header and ends in no `;`. */
 function parseType(type: unknown): string | undefined {
   if (type === undefined) return undefined;
-  if (typeof type !== 'string' || !/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *;[ -~]*)?$/.test(type)) {
+  if (typeof type !== 'string' || !/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *;[ -~]*[!-:<-~] *)?$/.test(type)) {
     throw expected('ERR_SLUICE_OPTION', 'contentType', 'a media type', type);
   }
   return type;

@@ -1,7 +1,7 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type ClientHttp2Session, connect, constants, createServer as createServer2 } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect as connectSocket } from 'node:net';
 import { createLimiter, type Limiter } from '../index.js';
 import type { Host, RateLimitOptions, RawResponse } from './index.js';
 
@@ -83,6 +83,22 @@ describe('a request that may not count', () => {
     expect(warnings).toEqual([]);
   });
 
+  it('is given back where the response has no connection, and tells of its finish alone', async () => {
+    const { limiter, left } = five();
+    const guard = createGuard({ limiter, key: () => 'k', countOnly: 'failed' } as Options, host);
+    for (const [statusCode, after] of [
+      [200, 5],
+      [401, 4],
+      [200, 4],
+    ] as const) {
+      const response = Object.assign(new EventEmitter(), { statusCode, writableEnded: false, socket: {} });
+      await guard.check({ headers: {} } as IncomingMessage, response as unknown as RawResponse);
+      response.emit('finish');
+      await turns();
+      expect(left()).toBe(after);
+    }
+  });
+
   it('counts where nobody learns of its end', () => {
     const { limiter, left } = five();
     const guard = createGuard({ limiter, key: () => 'k', countOnly: () => false } as Options, host);
@@ -139,13 +155,18 @@ describe('a request by HTTP/2', () => {
       answer(response, request.url);
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const { port } = server.address() as AddressInfo;
+    const session = connect(`http://127.0.0.1:${port}`);
     closing.push(() => {
       session.destroy();
       server.close();
     });
-    return { session, completes };
+    return { session, port, completes };
   }
+
+  /** RFC 9113, section 4.1. */
+  const frame = (type: number, flags: number, stream: number, payload: readonly number[] = []) =>
+    Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, stream, ...payload]);
 
   const open = (session: ClientHttp2Session, path: string) => session.request({ ':path': path }).resume();
 
@@ -186,6 +207,39 @@ describe('a request by HTTP/2', () => {
     session.destroy();
     await told(completes, 2);
     expect([completes, left()]).toEqual([[false, false], 3]);
+  });
+
+  it('counts when it was reset without an error before all of it had left the server', async () => {
+    const { limiter, left } = five();
+    const { port, completes } = await serve(limiter, (response) => response.end(Buffer.alloc(5_000_000)));
+    // By hand: Node's own client sends no such reset before it has read everything.
+    const client = connectSocket(port, '127.0.0.1');
+    client.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    client.write(frame(4, 0, 0));
+    // GET http://x/ as in RFC 7541, appendix A.
+    client.write(frame(1, 0b101, 1, [0x82, 0x86, 0x84, 0x41, 1, 0x78]));
+    while (client.bytesRead < 10_000) await once(client, 'data');
+    // RST_STREAM, and the end of the connection.
+    client.end(frame(3, 0, 1, [0, 0, 0, constants.NGHTTP2_NO_ERROR]));
+    await told(completes, 1);
+    expect([completes, left()]).toEqual([[false], 4]);
+  });
+
+  it('is given back though its response has no body', async () => {
+    for (const [method, status] of [
+      ['GET', 204],
+      ['GET', 304],
+      ['HEAD', 200],
+    ] as const) {
+      const { limiter, left } = five();
+      const { session, completes } = await serve(limiter, (response) => {
+        response.statusCode = status;
+        response.end();
+      });
+      await once(session.request({ ':path': '/', ':method': method }).resume(), 'close');
+      await told(completes, 1);
+      expect([method, status, completes, left()]).toEqual([method, status, [true], 5]);
+    }
   });
 
   it('counts when it was reset while the store was asked', async () => {

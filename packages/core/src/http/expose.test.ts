@@ -34,6 +34,10 @@ const ways: Record<string, Answer> = {
     response.writeHead(200, { 'access-control-allow-origin': '*', 'X-Total': '5' });
     response.end();
   },
+  'with names and values in turn': (response) => {
+    response.writeHead(200, ['Access-Control-Allow-Origin', '*', 'X-Total', '5']);
+    response.end();
+  },
   'with a message and headers': (response) => {
     response.writeHead(200, 'Fine', { 'Access-Control-Allow-Origin': '*' });
     response.end();
@@ -104,6 +108,20 @@ describe.each(Object.entries(versions))('exposeHeaders over %s', (_name, ask) =>
     });
     expect(late[EXPOSE]).toBe('X-Total, X-RateLimit-Limit, Retry-After');
     expect(late).toMatchObject({ 'x-total': '5', 'access-control-allow-origin': '*', 'retry-after': '8' });
+    const inTurn = await ask((response) => {
+      response.setHeader('Access-Control-Expose-Headers', 'X-Lost');
+      response.writeHead(201, [
+        'access-control-allow-origin',
+        '*',
+        'access-control-expose-headers',
+        'X-Total',
+        'X-Total',
+        '5',
+      ]);
+      response.end();
+    });
+    expect(inTurn[EXPOSE]).toBe('X-Total, X-RateLimit-Limit, Retry-After');
+    expect(inTurn).toMatchObject({ 'x-total': '5', 'access-control-allow-origin': '*', 'retry-after': '8' });
   });
 
   it('stays out of a response that lost its headers, allows no other origin or goes to the same one', async () => {
@@ -117,6 +135,33 @@ describe.each(Object.entries(versions))('exposeHeaders over %s', (_name, ask) =>
     });
     expect(lost).not.toHaveProperty(EXPOSE);
   });
+});
+
+it('exposeHeaders reads pairs of names and values, which HTTP/2 takes as well', async () => {
+  const received = await versions['HTTP/2']((response) => {
+    response.writeHead(200, [
+      ['Access-Control-Allow-Origin', '*'],
+      ['Access-Control-Expose-Headers', 'X-Total'],
+    ]);
+    response.end();
+  });
+  expect(received[EXPOSE]).toBe('X-Total, X-RateLimit-Limit, Retry-After');
+});
+
+it('exposeHeaders leaves the error of names that are none to Node', async () => {
+  const codes: unknown[] = [];
+  await versions['HTTP/1']((response) => {
+    for (const names of [[5, '*'], ['X-Total']]) {
+      try {
+        response.writeHead(200, names);
+      } catch (error) {
+        codes.push((error as { code: string }).code);
+      }
+    }
+    response.end();
+  });
+  // Versions of Node differ in the rest.
+  expect(codes).toEqual(Array(2).fill(expect.stringMatching(/^ERR_INVALID_/)));
 });
 
 it('exposeHeaders leaves the error of a head that is written twice to Node', async () => {

@@ -56,9 +56,11 @@ function exposeOnWrite(response: Exposing, names: ReadonlySet<string>): void {
 /** Returns the arguments of `writeHead`, of which the last may be headers, such that the names are exposed. */
 function withExposed(response: Exposing, names: ReadonlySet<string>, args: unknown[]): unknown[] {
   const last = args.at(-1);
-  const isRecord = typeof last === 'object' && last !== null && !Array.isArray(last);
-  const given = new Map(isRecord ? Object.entries(last).map(([name, value]) => [lower(name), value]) : []);
-  const sentAs = (name: string) => given.get(lower(name)) ?? response.getHeader(name);
+  const given = fieldsOf(last);
+  const sentAs = (name: string) => {
+    const own = given.filter((field) => lower(field[0]) === lower(name)).flatMap(([, value]) => value ?? []);
+    return own.length > 0 ? own : response.getHeader(name);
+  };
   if (sentAs('Access-Control-Allow-Origin') === undefined) return args;
 
   const listed = [sentAs(EXPOSE) ?? []].flat().join(', ');
@@ -66,10 +68,28 @@ function withExposed(response: Exposing, names: ReadonlySet<string>, args: unkno
   const more = [...names].filter((name) => sentAs(name) !== undefined && !known.includes(lower(name)));
   if (more.length === 0) return args;
   const value = [...(listed === '' ? [] : [listed]), ...more].join(', ');
-  const own = isRecord ? Object.keys(last).find((name) => lower(name) === lower(EXPOSE)) : undefined;
-  if (own !== undefined) return [...args.slice(0, -1), { ...(last as object), [own]: value }];
+  const others = given.filter(([name]) => lower(name) !== lower(EXPOSE));
+  if (others.length < given.length)
+    return [...args.slice(0, -1), inFormOf(last, [...others, [EXPOSE, value]])];
   response.setHeader(EXPOSE, value);
   return args;
 }
 
-const lower = (name: string) => name.toLowerCase();
+type Field = readonly [name: string, value: unknown];
+
+/** The fields in headers of any form that `writeHead` takes: a record, names and values in turn, or pairs of them. */
+function fieldsOf(headers: unknown): Field[] {
+  if (typeof headers !== 'object' || headers === null) return [];
+  if (!Array.isArray(headers)) return Object.entries(headers);
+  if (Array.isArray(headers[0])) return headers;
+  return headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1]]] : []));
+}
+
+/** Returns headers of the same form as `like`. */
+function inFormOf(like: unknown, fields: Field[]): unknown {
+  if (!Array.isArray(like)) return Object.fromEntries(fields);
+  return Array.isArray(like[0]) ? fields : fields.flat();
+}
+
+/** What is no text is left for Node to refuse. */
+const lower = (name: unknown) => String(name).toLowerCase();
