@@ -1,5 +1,5 @@
 export { adapterSuite } from './http/adapter-suite.js';
-export { type Adapter, listen, optionsFor, type Start } from './http/demo.js';
+export { type Adapter, bodiesOf, listen, optionsFor, type Start } from './http/demo.js';
 export {
   type ClusterOptions,
   type RedisCluster,

@@ -80,11 +80,12 @@ export class ChargingTable implements Table<true> {
       this.#failing ||= units < 0;
       return;
     }
-    for (const correction of corrections) {
+    for (const [i, correction] of corrections.entries()) {
       try {
         await this.#table.correct(loan.id, correction.units, correction.plan, correction.charges, now);
       } catch (error) {
-        if (isStoreError(error) && error.outcome === 'not-run') undo(loan, correction);
+        const unsent = isStoreError(error) && error.outcome === 'not-run' ? i : i + 1;
+        for (const each of corrections.slice(unsent)) undo(loan, each);
         throw error;
       }
     }

@@ -427,6 +427,23 @@ describe('What was used while the store was away', () => {
     expect(await limiter.peek('k')).toMatchObject({ degraded: true, remaining: 7 });
   });
 
+  it('is corrected in each policy by what it took there, also after a correction that was not run', async () => {
+    const policies: Policy[] = [three, { ...three, name: 'roomy', limit: 10 }];
+    const { store, limiter } = open({ policies });
+    await limiter.consume('k', { cost: 2 });
+    store.failure = away();
+    const decision = await limiter.consume('k', { cost: 3 });
+    store.failure = undefined;
+    const left = async () => (await limiter.peek('k')).policies.map(({ remaining }) => remaining);
+    // Of the strict one, no more than a unit was left.
+    expect(await left()).toEqual([0, 5]);
+    store.failure = away();
+    await expect(limiter.refund(decision)).rejects.toThrow();
+    store.failure = undefined;
+    await limiter.refund(decision);
+    expect(await left()).toEqual([1, 8]);
+  });
+
   it('is charged for a key that never comes again, also after a charge that was not run', async () => {
     const { store, limiter } = open();
     store.failure = away();

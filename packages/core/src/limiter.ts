@@ -5,11 +5,9 @@
  */
 
 import { ChargingTable } from './charging-table.js';
-import { isRecord, parseName, parseUnits, refuseUnknown } from './check.js';
-import { instant } from './clock.js';
+import { parseName, refuseUnknown } from './check.js';
 import { Debts, MOST_KEYS } from './debts.js';
-import { type Maker, type Receipt, readAnswer, receiptOf, type Settler } from './decision.js';
-import { ArgumentError, expected, isStoreError } from './errors.js';
+import { expected } from './errors.js';
 import {
   Blind,
   type Fallback,
@@ -20,19 +18,10 @@ import {
 } from './ladder.js';
 import { Local, sharePolicies } from './local.js';
 import { MemoryStore } from './memory/memory-store.js';
-import { perProcess } from './per-process.js';
-import { parseLimit, parsePolicies, planOf } from './policy.js';
-import type {
-  Answer,
-  Clock,
-  Decision,
-  Eventually,
-  ParsedPolicy,
-  Plan,
-  Policy,
-  Store,
-  Table,
-} from './types.js';
+import { namesOn } from './names.js';
+import { parsePolicies } from './policy.js';
+import { nowOf, StoreLimiter } from './store-limiter.js';
+import type { Clock, Decision, Eventually, ParsedPolicy, Policy, Store } from './types.js';
 
 /** What a limiter is made of. */
 export interface LimiterOptions<A extends boolean = false> {
@@ -118,12 +107,6 @@ export interface Limiter<A extends boolean = boolean> {
   close(): void;
 }
 
-/** The names in use, per place where state lives. */
-const taken = () => perProcess('names', () => new WeakMap<object, Set<string>>());
-
-/** A limit function may return many different limits; plans for so many are kept. */
-const MOST_PLANS = 256;
-
 /**
  * Returns a limiter.
  *
@@ -153,7 +136,7 @@ export function createLimiter<A extends boolean = false>(options: LimiterOptions
   const onStoreError = parseOnStoreError(options.onStoreError);
   const localShare = parseLocalShare(options.localShare);
   const store = parseStore(options.store) as Store<A>;
-  const names = namesOf(store, name);
+  const names = namesOn(store, name);
   const limiter =
     store.async && onStoreError !== 'throw'
       ? createLadder(name, policies, store as Store<true>, clock, onStoreError, localShare)
@@ -191,201 +174,6 @@ function owning(limiter: StoreLimiter<true>, fallback: Fallback, local?: StoreLi
   return ladder;
 }
 
-class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
-  readonly degraded: boolean;
-  owner: Settler = this;
-  readonly name: string;
-  readonly policies: readonly ParsedPolicy[];
-  readonly #clock: Clock | undefined;
-  readonly #store: Store<A>;
-  readonly #async: boolean;
-  readonly #table: Table<A>;
-  readonly #plan: Plan;
-  readonly #plans = new Map<number, Plan>();
-  #closed = false;
-
-  /**
-   * @param degraded - whether it decides in place of the store that was asked for.
-   * @param table - stands between the limiter and its part of the store.
-   */
-  constructor(
-    name: string,
-    policies: readonly ParsedPolicy[],
-    store: Store<A>,
-    clock: Clock | undefined,
-    degraded = false,
-    table: Table<A> = store.open(name, policies),
-  ) {
-    this.degraded = degraded;
-    this.name = name;
-    this.policies = policies;
-    this.#store = store;
-    this.#async = store.async;
-    this.#clock = clock;
-    this.#plan = planOf(
-      policies,
-      policies.map((policy) => policy.limit),
-    );
-    this.#table = table;
-  }
-
-  consume(key: string, options?: RequestOptions): Eventually<A, Decision> {
-    return this.#async
-      ? (this.#judgeLater(key, options, true) as Eventually<A, Decision>)
-      : this.#judge(key, options, true);
-  }
-
-  peek(key: string, options?: RequestOptions): Eventually<A, Decision> {
-    return this.#async
-      ? (this.#judgeLater(key, options, false) as Eventually<A, Decision>)
-      : this.#judge(key, options, false);
-  }
-
-  refund(decision: Decision, units?: number): Eventually<A, void> {
-    return this.#async ? rejecting(() => this.#giveBack(decision, units)) : this.#giveBack(decision, units);
-  }
-
-  settle(decision: Decision, units: number): Eventually<A, void> {
-    return this.#async ? rejecting(() => this.#settle(decision, units)) : this.#settle(decision, units);
-  }
-
-  reset(key: string): Eventually<A, void> {
-    return this.#async ? rejecting(() => this.#reset(key)) : this.#reset(key);
-  }
-
-  close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    taken().get(placeOf(this.#store))?.delete(this.name);
-    this.#table.close();
-  }
-
-  #judge(key: string, options: RequestOptions | undefined, charge: boolean): Eventually<A, Decision> {
-    this.#check(key);
-    const cost = options === undefined ? 1 : costOf(options);
-    const plan = options?.limit === undefined ? this.#plan : this.#planFor(options.limit);
-    const answer = plan.terms.length === 0 ? [] : this.#table.decide(key, cost, plan, charge, this.#now());
-    return readAnswer(this.policies, cost, answer as Answer, this, key, plan, charge) as Eventually<
-      A,
-      Decision
-    >;
-  }
-
-  /** Apart from the other, as what a promise holds on to would be allocated by both. */
-  async #judgeLater(key: string, options: RequestOptions | undefined, charge: boolean): Promise<Decision> {
-    this.#check(key);
-    const cost = options === undefined ? 1 : costOf(options);
-    const plan = options?.limit === undefined ? this.#plan : this.#planFor(options.limit);
-    const answer =
-      plan.terms.length === 0 ? [] : await this.#table.decide(key, cost, plan, charge, this.#now());
-    return readAnswer(this.policies, cost, answer, this, key, plan, charge);
-  }
-
-  #reset(key: string): Eventually<A, void> {
-    this.#check(key);
-    return this.#table.reset(key);
-  }
-
-  #giveBack(decision: Decision, wanted: number | undefined): Eventually<A, void> {
-    const receipt = this.#receiptOf(decision);
-    const units = wanted === undefined ? receipt.left : parseUnits(wanted, 'units');
-    return this.#take(receipt, Math.min(units, receipt.left));
-  }
-
-  #settle(decision: Decision, cost: number): Eventually<A, void> {
-    const receipt = this.#receiptOf(decision);
-    const units = parseUnits(cost, 'units');
-    return this.#take(receipt, receipt.charged ? receipt.left - units : 0);
-  }
-
-  #receiptOf(decision: Decision): Receipt {
-    const receipt = receiptOf(decision);
-    if (receipt?.limiter !== this) {
-      throw expected('ERR_SLUICE_ARGUMENT', 'decision', 'a decision of this limiter', decision);
-    }
-    this.#check(receipt.key);
-    return receipt;
-  }
-
-  /** Takes units from a charge; negative ones are added. */
-  #take(receipt: Receipt, units: number): Eventually<A, void> {
-    if (units === 0 || receipt.plan.terms.length === 0) return undefined as Eventually<A, void>;
-    const { charges } = receipt;
-    // First, as the clock is the caller's and may throw.
-    const now = this.#now();
-    receipt.take(units);
-    const done = this.#table.correct(receipt.key, units, receipt.plan, charges, now);
-    if (!this.#async) return done;
-    // What has surely not been done may be tried again.
-    const failed = (error: unknown) => {
-      if (isStoreError(error) && error.outcome === 'not-run') receipt.take(-units);
-      throw error;
-    };
-    return (done as Promise<void>).catch(failed) as Eventually<A, void>;
-  }
-
-  #check(key: string): void {
-    if (this.#closed) throw new ArgumentError('ERR_SLUICE_CLOSED', `The limiter \`${this.name}\` is closed.`);
-    if (typeof key !== 'string') throw expected('ERR_SLUICE_ARGUMENT', 'key', 'a string', key);
-  }
-
-  #now(): number | undefined {
-    return nowOf(this.#clock);
-  }
-
-  #planFor(limit: number | Readonly<Record<string, number>>): Plan {
-    if (typeof limit !== 'object' || limit === null) return this.#planForLone(limit);
-    const names = this.policies.map((policy) => policy.name);
-    const given = Object.keys(limit);
-    // Of one policy it must say something: an empty object there is a mistake rather than a choice.
-    const silent = given.length === 0 && names.length === 1;
-    if (!isRecord(limit) || silent || given.some((name) => !names.includes(name))) {
-      const what = `an object by policy name (${names.join(', ')})`;
-      throw expected('ERR_SLUICE_ARGUMENT', 'limit', what, given.length > 0 ? given.join(', ') : limit);
-    }
-    return planOf(
-      this.policies,
-      this.policies.map((policy) =>
-        Object.hasOwn(limit, policy.name)
-          ? parseLimit(limit[policy.name], `limit.${policy.name}`, 'ERR_SLUICE_ARGUMENT')
-          : policy.limit,
-      ),
-    );
-  }
-
-  #planForLone(limit: number): Plan {
-    const known = this.#plans.get(limit);
-    if (known !== undefined) return known;
-    if (this.policies.length > 1) {
-      throw expected(
-        'ERR_SLUICE_ARGUMENT',
-        'limit',
-        'an object by policy name, as there are several policies',
-        limit,
-      );
-    }
-    const plan = planOf(this.policies, [parseLimit(limit, 'limit', 'ERR_SLUICE_ARGUMENT')]);
-    if (this.#plans.size >= MOST_PLANS) this.#plans.clear();
-    this.#plans.set(limit, plan);
-    return plan;
-  }
-}
-
-function nowOf(clock: Clock | undefined): number | undefined {
-  return clock === undefined ? undefined : instant(clock.now());
-}
-
-/** The cost that a request brings along; all it brings along is checked. */
-function costOf(options: RequestOptions): number {
-  if (!isRecord(options)) throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object', options);
-  for (const key in options) {
-    if (key !== 'cost' && key !== 'limit') {
-      refuseUnknown(options, ['cost', 'limit'], 'a request', 'ERR_SLUICE_ARGUMENT');
-    }
-  }
-  return options.cost === undefined ? 1 : parseUnits(options.cost, 'cost');
-}
-
 function parseClock(clock: unknown): Clock | undefined {
   if (clock === undefined) return undefined;
   if (typeof (clock as Clock | null)?.now !== 'function') {
@@ -405,30 +193,4 @@ function parseStore(store: unknown): Store {
     );
   }
   return store as Store;
-}
-
-/** Returns the names in use on the store, or throws if `name` is one of them. */
-function namesOf(store: Store, name: string): Set<string> {
-  const names = taken().get(placeOf(store)) ?? new Set();
-  if (names.has(name)) {
-    throw new ArgumentError(
-      'ERR_SLUICE_NAME_TAKEN',
-      `Expected \`name\` to be new to this store, got ${JSON.stringify(name)}: two limiters of one name would eat each other's quota, also on two stores of one Redis client. Give each its own name.`,
-    );
-  }
-  taken().set(placeOf(store), names);
-  return names;
-}
-
-function placeOf(store: Store): object {
-  return store.place ?? store;
-}
-
-/** What throws on a synchronous store rejects on an asynchronous one. */
-function rejecting<A extends boolean, T>(work: () => Eventually<A, T>): Eventually<A, T> {
-  try {
-    return Promise.resolve(work()) as Eventually<A, T>;
-  } catch (error) {
-    return Promise.reject(error) as Eventually<A, T>;
-  }
 }

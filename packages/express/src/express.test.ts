@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { adapterSuite, listen, optionsFor, type Start } from '@sluice/conformance';
+import { adapterSuite, bodiesOf, listen, optionsFor, type Start } from '@sluice/conformance';
 import type { Decision } from '@sluice/core';
 import cors from 'cors';
 import express, { type NextFunction, type Request, type Response } from 'express';
@@ -257,15 +256,6 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, createApp) =
   });
 });
 
-/** The bodies of two requests, the second of which is denied. */
-async function twoBodies(server: Server): Promise<string[]> {
-  const { port } = server.address() as AddressInfo;
-  const bodies: string[] = [];
-  for (let i = 0; i < 2; i++) bodies.push(await (await fetch(`http://127.0.0.1:${port}/`)).text());
-  server.close();
-  return bodies;
-}
-
 it.each(Object.entries(versions))(
   '%s goes on with a response that was begun before, and ends one that is denied',
   async (_, createApp) => {
@@ -278,6 +268,8 @@ it.each(Object.entries(versions))(
     app.use((_request: Request, response: Response) => void response.end(', done'));
     const server = app.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    expect(await twoBodies(server)).toEqual(['begun, done', 'begun']);
+    const bodies = await bodiesOf(server, 2);
+    server.close();
+    expect(bodies).toEqual(['begun, done', 'begun']);
   },
 );

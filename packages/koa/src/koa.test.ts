@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import cors from '@koa/cors';
-import { adapterSuite, listen, optionsFor, type Start } from '@sluice/conformance';
+import { adapterSuite, bodiesOf, listen, optionsFor, type Start } from '@sluice/conformance';
 import type { Decision } from '@sluice/core';
 import Koa, { type Context, type Middleware } from 'koa';
 import Koa2 from 'koa2';
@@ -424,15 +424,6 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, App) => {
   });
 });
 
-/** The bodies of two requests, the second of which is denied. */
-async function twoBodies(server: Server): Promise<string[]> {
-  const { port } = server.address() as AddressInfo;
-  const bodies: string[] = [];
-  for (let i = 0; i < 2; i++) bodies.push(await (await fetch(`http://127.0.0.1:${port}/`)).text());
-  server.close();
-  return bodies;
-}
-
 it.each(Object.entries(versions))(
   '%s goes on with a response that was begun before, and ends one that is denied',
   async (_, App) => {
@@ -446,7 +437,9 @@ it.each(Object.entries(versions))(
     app.use((context) => void context.res.end(', done'));
     const server = app.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    expect(await twoBodies(server)).toEqual(['begun, done', 'begun']);
+    const bodies = await bodiesOf(server, 2);
+    server.close();
+    expect(bodies).toEqual(['begun, done', 'begun']);
   },
 );
 

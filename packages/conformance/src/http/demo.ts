@@ -7,6 +7,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import { createServer as createServer2 } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import type { Decision } from '@sluice/core';
 import type { Awaitable, RateLimitOptions } from '@sluice/core/http';
 
@@ -81,4 +82,12 @@ export async function listen(
   else server.listen(path);
   await once(server, 'listening');
   return server;
+}
+
+/** The bodies of so many responses of the server, one after the other. */
+export async function bodiesOf(server: Server, count: number): Promise<string[]> {
+  const { port } = server.address() as AddressInfo;
+  const bodies: string[] = [];
+  for (let i = 0; i < count; i++) bodies.push(await (await fetch(`http://127.0.0.1:${port}/`)).text());
+  return bodies;
 }
