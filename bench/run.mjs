@@ -11,7 +11,7 @@ const budgets = {
   heap: { warmup: 0, rounds: 1 },
   redis: { warmup: 1, rounds: 7 },
   resilience: { warmup: 2, rounds: 11 },
-  http: { warmup: 3, rounds: 11 },
+  http: { warmup: 3, rounds: 5 },
 };
 
 const words = process.argv.slice(2);

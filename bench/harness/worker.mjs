@@ -2,13 +2,13 @@
 // argv: the workload's file, the contender's name, options as JSON.
 
 const [file, name, options] = process.argv.slice(2);
-const { open } = await import(file);
+const { open, collectsFirst = true } = await import(file);
 const workload = await open(name, JSON.parse(options));
 
 process.on('message', async ({ step, args }) => {
   try {
     // Nobody pays for the garbage of what came before, nor for moving to the old space what lives long.
-    globalThis.gc();
+    if (collectsFirst) globalThis.gc();
     const cpu = process.cpuUsage();
     const start = performance.now();
     const value = await workload[step](...args);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { adapterSuite, bodiesOf, listen, optionsFor, type Start } from '@sluice/conformance';
 import type { Decision } from '@sluice/core';
 import cors from 'cors';
@@ -149,6 +150,61 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, createApp) =
     });
     const server = await serve(app);
     expect((await request(server).get('/users/7')).body).toEqual({ id: '7', left: 0 });
+  });
+
+  it('shows the decision to all that handle the request: within a sub-application, after it, when it is over', async () => {
+    const app = createApp();
+    const child = createApp();
+    const seen: (number | undefined)[] = [];
+    app.use((request, response, next) => {
+      response.once('finish', () => seen.push(request.rateLimit?.remaining));
+      next();
+    });
+    child.use(rateLimit({ limit: 3, window: '1h' }));
+    child.use((request, _response, next) => {
+      seen.push(request.rateLimit?.remaining);
+      next();
+    });
+    app.use('/child', child);
+    app.use((request: Request, response: Response) => {
+      response.json({ left: request.rateLimit?.remaining, listed: 'rateLimit' in request });
+    });
+    const server = await serve(app);
+    expect((await request(server).get('/child')).body).toEqual({ left: 2, listed: true });
+    expect(seen).toEqual([2, 2]);
+    // Another request has none of it.
+    expect((await request(server).get('/')).body).toEqual({ listed: true });
+    expect(seen).toEqual([2, 2, undefined]);
+  });
+
+  it('shares `request.rateLimit` with what else sets it: the last one stands', async () => {
+    const app = createApp();
+    const other = (request: Request, _response: Response, next: NextFunction) => {
+      request.rateLimit = { limit: 7 } as Decision;
+      next();
+    };
+    const show = (request: Request, response: Response) => void response.json(request.rateLimit?.limit);
+    const limit = rateLimit({ limit: 3, window: '1h' });
+    app.get('/other', limit, other, show);
+    app.get('/ours', other, limit, show);
+    const server = await serve(app);
+    expect((await request(server).get('/other')).body).toBe(7);
+    expect((await request(server).get('/ours')).body).toBe(3);
+    const own = createApp();
+    Object.defineProperty(own.request, 'rateLimit', { value: 'own', writable: true });
+    own.get('/', limit, show);
+    expect((await request(await serve(own)).get('/')).body).toBe(3);
+  });
+
+  it('limits what looks like a request, and shows the decision on it', () => {
+    const limit = rateLimit({ limit: 1, window: '1h', key: () => 'k' });
+    for (const mocked of [{}, { rawHeaders: Object.freeze([]) }, new IncomingMessage(new Socket())]) {
+      const request = Object.assign(mocked, { method: 'GET', headers: {} }) as unknown as Request;
+      const response = new ServerResponse(request) as Response;
+      const next = jest.fn();
+      limit(request, response, next);
+      expect(request.rateLimit?.limit).toBe(1);
+    }
   });
 
   it('passes an error on once, past all that is not for errors, to the answer of Express', async () => {

@@ -7,13 +7,14 @@
 import type { Decision } from '@sluice/core';
 import {
   createGuard,
-  exposeHeaders,
   type Host,
   type RateLimitOptions,
+  setHeaders,
   trustedBy,
   type Verdict,
 } from '@sluice/core/http';
 import type { NextFunction, Request, Response } from 'express';
+import { setDecision } from './decorate.js';
 
 export {
   byHeader,
@@ -89,8 +90,19 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
       return;
     }
     if ('then' in verdict)
-      verdict.then((settled) => answer(settled, begun, request, response, next)).then(undefined, next);
+      verdict.then((settled) => answerLater(settled, begun, request, response, next)).then(undefined, next);
     else answer(verdict, begun, request, response, next);
+  }
+
+  function answerLater(
+    verdict: Verdict,
+    begun: boolean,
+    request: Request,
+    response: Response,
+    next: NextFunction,
+  ): void {
+    // Something else may have answered while the store was asked.
+    if (!response.writableEnded) answer(verdict, begun, request, response, next);
   }
 
   /** @param begun - whether the head had been sent before: then it can be told no more. */
@@ -101,23 +113,19 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
     response: Response,
     next: NextFunction,
   ): void {
-    // Something else may have answered while the store was asked.
-    if (gone || response.writableEnded || (response.headersSent && !begun)) return;
-    if (decision !== undefined) request.rateLimit = decision;
-    if (begun) {
-      if (denial === undefined) next();
-      else if (denial.error !== undefined) next(denial.error);
-      else response.end();
-      return;
-    }
-    for (const [name, value] of headers) response.setHeader(name, value);
-    exposeHeaders(request, response, headers);
+    if (gone) return;
+    if (decision !== undefined) setDecision(request, decision);
+    if (!begun && !setHeaders(request, response, headers)) return;
     if (denial === undefined || decision === undefined) {
       next();
       return;
     }
     if (denial.error !== undefined) {
       next(denial.error);
+      return;
+    }
+    if (begun) {
+      response.end();
       return;
     }
     response.statusCode = denial.status;

@@ -9,35 +9,58 @@ import { exposeHeaders, type Guard, type Verdict } from '@sluice/core/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DenialHandler } from './index.js';
 
-/** Does what the verdict says, and returns whether the request goes on. It throws what is to be an error. */
+/**
+ * Does what the verdict says, and returns whether the request goes on. It throws what is to be an error.
+ *
+ * @param begun - whether the head had been sent before: then it can be told no more.
+ */
 export function answer(
   { handler }: Guard<FastifyRequest, DenialHandler>,
   { decision, headers, denial, gone }: Verdict,
+  begun: boolean,
   request: FastifyRequest,
   reply: FastifyReply,
-  begun: boolean,
   done: (error: Error) => void,
 ): boolean {
+  const { raw } = reply;
   // Nobody is there, and Fastify is to know that nothing comes.
   if (gone) reply.hijack();
-  // Something else may have answered while the store was asked.
-  if (gone || reply.sent || reply.raw.writableEnded || (reply.raw.headersSent && !begun)) return false;
+  // Something else may have answered meanwhile.
+  if (gone || (!begun && raw.headersSent)) return false;
   if (decision !== undefined) request.rateLimit = decision;
-  // A head that was sent before tells nothing more.
-  if (begun) {
-    if (denial?.error !== undefined) throw denial.error;
-    if (denial !== undefined) reply.raw.end();
-    return denial === undefined;
+  if (!begun) {
+    for (const [name, value] of headers) reply.header(name, value);
+    exposeHeaders(request.raw, raw, headers);
   }
-  for (const [name, value] of headers) reply.header(name, value);
-  exposeHeaders(request, reply.raw, headers);
   if (denial === undefined || decision === undefined) return true;
   if (denial.error !== undefined) throw denial.error;
+  if (begun) {
+    raw.end();
+    return false;
+  }
   // Not by reply.code, which redirects and errors would then keep.
-  reply.raw.statusCode = denial.status;
+  raw.statusCode = denial.status;
   if (handler === undefined) reply.send(denial.body);
   else void call(handler, request, reply, decision, done);
   return false;
+}
+
+/** Does the same with a verdict that came later; `done` goes on, or has the error. */
+export function answerLater(
+  guard: Guard<FastifyRequest, DenialHandler>,
+  verdict: PromiseLike<Verdict>,
+  begun: boolean,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: (error?: Error) => void,
+): void {
+  const answered = verdict.then((settled) => {
+    // Something else may have answered while the store was asked.
+    if (!settled.gone && (reply.sent || reply.raw.writableEnded)) return false;
+    return answer(guard, settled, begun, request, reply, done);
+  });
+  // What is thrown further on is not to come back here.
+  answered.then((goesOn) => goesOn && done(), done);
 }
 
 /** As with routes: one that is not async and returns nothing sends by itself. */

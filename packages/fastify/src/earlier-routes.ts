@@ -42,6 +42,11 @@ subscribe('fastify.initialization', (message) => {
   });
 });
 
+/** Whether the routes of an instance are known, those from before the plugin included. */
+export function knowsRoutesOf(instance: FastifyInstance): boolean {
+  return added.has(instance.server);
+}
+
 /**
  * Returns the routes of an instance and of its children, in the order in which they were added; none if the application
  * was made before this module was loaded.

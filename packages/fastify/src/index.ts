@@ -8,7 +8,7 @@ import { ArgumentError, type Decision } from '@sluice/core';
 import { type Host, type RateLimitOptions, trustedBy, trustsByProbe } from '@sluice/core/http';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import { answer } from './answer.js';
+import { answer, answerLater } from './answer.js';
 import { guardsOn } from './route-guards.js';
 
 export {
@@ -82,11 +82,8 @@ export const rateLimit: FastifyPluginAsync<FastifyRateLimitOptions> = fp(
       if (guard === undefined) return done();
       const begun = reply.raw.headersSent;
       const verdict = guard.check(request, reply.raw);
-      if ('then' in verdict) {
-        const answered = verdict.then((settled) => answer(guard, settled, request, reply, begun, done));
-        // What is thrown further on is not to come back here.
-        answered.then((goesOn) => goesOn && done(), done);
-      } else if (answer(guard, verdict, request, reply, begun, done)) done();
+      if ('then' in verdict) answerLater(guard, verdict, begun, request, reply, done);
+      else if (answer(guard, verdict, begun, request, reply, done)) done();
     });
   }) satisfies FastifyPluginAsync<FastifyRateLimitOptions>,
   { name: '@sluice/fastify', fastify: '5.x' },

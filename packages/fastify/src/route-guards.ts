@@ -13,7 +13,7 @@ import {
   type Route,
 } from '@sluice/core/http';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
-import { addedAs, routesOf } from './earlier-routes.js';
+import { addedAs, knowsRoutesOf, routesOf } from './earlier-routes.js';
 
 /** Returns the guard of a request, or `undefined` where its route is not limited. */
 export type GuardOf<Handler> = (request: FastifyRequest) => Guard<FastifyRequest, Handler> | undefined;
@@ -34,10 +34,14 @@ export function guardsOn<Handler>(
   const guards = createRouteGuards(options, host);
   // One for each registration, as a route of a child is one of its parent's as well.
   const guardOf: unique symbol = Symbol('rateLimit');
+  // Asking a request for its route makes an object each time: not for applications where no route has a say.
+  let asksRoutes = !knowsRoutesOf(instance);
 
   instance.addHook('onRoute', (route: RouteOptions) => {
     const { rateLimit: own } = (route.config ?? {}) as Config;
-    if (own === undefined || own === false) return;
+    if (own === undefined) return;
+    asksRoutes = true;
+    if (own === false) return;
     route.config = { ...route.config, [guardOf]: guards.of(own, route) } as object;
   });
 
@@ -45,6 +49,7 @@ export function guardsOn<Handler>(
   instance.addHook('onReady', async () => {
     for (const route of routesOf(instance)) {
       const { rateLimit: own, [guardOf]: made } = (route.options.config ?? {}) as Config;
+      if (own !== undefined) asksRoutes = true;
       if (own !== undefined && own !== false && made === undefined)
         withPlace(route, () => guards.of(own, route));
     }
@@ -53,7 +58,10 @@ export function guardsOn<Handler>(
   // A name that is not given back could not be taken by the application's next start in this process.
   instance.addHook('onClose', async () => guards.close());
 
-  return ({ routeOptions: { config: given, method = '', url = '' } }) => {
+  return (request) => {
+    // What answers a 404 may have a say as well, and nobody tells of it.
+    if (!asksRoutes && !request.is404) return guards.general;
+    const { config: given, method = '', url = '' } = request.routeOptions;
     const config = given as Config;
     const { rateLimit: own } = config;
     if (own === false) return undefined;

@@ -7,11 +7,11 @@
 import type { Decision } from '@sluice/core';
 import {
   createGuard,
-  exposeHeaders,
   type Header,
   type Host,
   listsHops,
   type RateLimitOptions,
+  setHeaders,
 } from '@sluice/core/http';
 import type { Context, Middleware } from 'koa';
 
@@ -66,28 +66,28 @@ export function rateLimit(options: KoaRateLimitOptions): Middleware {
   const guard = createGuard(options, host);
 
   return async function limitRate(context, next) {
-    const begun = context.headerSent;
-    const { decision, headers, denial, gone } = await guard.check(context, context.res);
-    // Something else may have answered while the store was asked.
-    if (gone || context.res.writableEnded || (context.headerSent && !begun)) return;
-    if (decision !== undefined) context.state.rateLimit = decision;
-    // A head that was sent before tells nothing more.
-    if (begun) {
-      if (denial === undefined) return await next();
-      if (denial.error !== undefined) throw denial.error;
-      context.res.end();
-      return;
+    const { req, res } = context;
+    const begun = res.headersSent;
+    let verdict = guard.check(context, res);
+    if ('then' in verdict) {
+      verdict = await verdict;
+      // Something else may have answered while the store was asked.
+      if (res.writableEnded) return;
     }
-    for (const [name, value] of headers) context.set(name, value);
-    exposeHeaders(context.req, context.res, headers);
+    const { decision, headers, denial, gone } = verdict;
+    if (gone) return;
+    if (decision !== undefined) context.state.rateLimit = decision;
+    if (!begun && !setHeaders(req, res, headers)) return;
     try {
       if (denial === undefined || decision === undefined) return await next();
       if (denial.error !== undefined) throw denial.error;
+      // A head that was sent before says nothing more.
+      if (begun) return void res.end();
       context.status = denial.status;
       if (guard.handler !== undefined) return await guard.handler(context, decision);
       context.body = denial.body;
     } catch (error) {
-      keepHeaders(error, headers, context);
+      if (!begun) keepHeaders(error, headers, context);
       throw error;
     }
   };

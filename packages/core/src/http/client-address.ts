@@ -12,6 +12,12 @@ import { keyOfAddress } from './address.js';
 import type { Host } from './guard.js';
 import { warnOfTrustingEveryone } from './trust.js';
 
+/** Keys for so many addresses are kept as they are: a new text is to be hashed, which takes longer than deciding. */
+const MOST_KNOWN = 1000;
+
+/** Misconfiguration shows at once, or again: looking at each request would have Node make its headers. */
+const LOOKED_AT_FIRST = 100;
+
 /**
  * Takes the key of a request from its address.
  *
@@ -21,7 +27,10 @@ import { warnOfTrustingEveryone } from './trust.js';
 export class ClientAddresses<Req> {
   readonly #host: Host<Req>;
   readonly #ipv6Prefix: number;
+  /** Keys by the address as it was written. */
+  readonly #known = new Map<string, string>();
   #watch: Watch<Req> | undefined;
+  #watched = 0;
 
   constructor(host: Host<Req>, ipv6Prefix: number) {
     this.#host = host;
@@ -32,15 +41,30 @@ export class ClientAddresses<Req> {
   /** Returns the key of the address that is there now: a client that leaves takes it along. */
   seen(request: Req): string | undefined {
     return (
-      keyOfAddress(this.#host.address(request), this.#ipv6Prefix) ??
-      keyOfAddress(this.#host.raw(request).socket?.remoteAddress, this.#ipv6Prefix)
+      this.#keyFor(this.#host.address(request)) ?? this.#keyFor(this.#host.raw(request).socket?.remoteAddress)
     );
   }
 
   /** Returns the key of a request whose address was `seen` before, if it was; `undefined` if the client has left. */
   keyOf(request: Req, seen: string | undefined): string | undefined {
-    if (this.#watch !== undefined) this.#watch = this.#watch(this.#host, request);
+    if (this.#watch !== undefined) this.#look(request, this.#watch);
     return seen ?? this.seen(request) ?? keyOfConnection(this.#host.raw(request));
+  }
+
+  #keyFor(text: string | undefined): string | undefined {
+    const known = this.#known.get(text as string);
+    if (known !== undefined) return known;
+    const key = keyOfAddress(text, this.#ipv6Prefix);
+    if (key === undefined) return undefined;
+    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
+    this.#known.set(text as string, key);
+    return key;
+  }
+
+  #look(request: Req, watch: Watch<Req>): void {
+    this.#watched += 1;
+    if (this.#watched <= LOOKED_AT_FIRST || this.#watched % LOOKED_AT_FIRST === 0)
+      this.#watch = watch(this.#host, request);
   }
 }
 

@@ -10,6 +10,8 @@ import type { Header } from './headers.js';
 /** Of what a limiter sends, what every script may read (Fetch standard, "CORS-safelisted response-header name"). */
 const SAFELISTED = ['Cache-Control', 'Content-Type'];
 
+const ORIGIN = 'origin';
+
 const EXPOSE = 'Access-Control-Expose-Headers';
 
 /** What this needs of a response, of HTTP/1 or 2. */
@@ -19,6 +21,13 @@ export interface Exposing {
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of HTTP/1 and of HTTP/2 have nothing else in common.
   writeHead: (...args: any[]) => any;
   setHeader(name: string, value: string): unknown;
+}
+
+/** What this needs of a request. */
+export interface MaybeCrossOrigin {
+  readonly headers: IncomingHttpHeaders;
+  /** Names and values in turn, as they came. */
+  readonly rawHeaders?: readonly string[];
 }
 
 /** The names that each response is to expose. */
@@ -32,11 +41,11 @@ const exposed = new WeakMap<Exposing, Set<string>>();
  * before the limiter, after it, or on the way of an error. A response that allows no other origin is left alone.
  */
 export function exposeHeaders(
-  request: { readonly headers: IncomingHttpHeaders },
+  request: MaybeCrossOrigin,
   response: Exposing,
   headers: readonly Header[],
 ): void {
-  if (request.headers.origin === undefined || headers.length === 0) return;
+  if (headers.length === 0 || !isCrossOrigin(request)) return;
   let names = exposed.get(response);
   if (names === undefined) {
     names = new Set();
@@ -44,6 +53,16 @@ export function exposeHeaders(
     exposeOnWrite(response, names);
   }
   for (const [name] of headers) if (!SAFELISTED.includes(name)) names.add(name);
+}
+
+/** By the headers as they came, if there are any: Node makes the others when they are first asked for. */
+function isCrossOrigin(request: MaybeCrossOrigin): boolean {
+  const raw = request.rawHeaders;
+  if (raw === undefined || raw.length === 0) return request.headers.origin !== undefined;
+  for (let i = 0; i < raw.length; i += 2) {
+    if (raw[i].length === ORIGIN.length && lower(raw[i]) === ORIGIN) return true;
+  }
+  return false;
 }
 
 function exposeOnWrite(response: Exposing, names: ReadonlySet<string>): void {

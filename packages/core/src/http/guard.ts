@@ -5,11 +5,10 @@
  */
 
 import type { IncomingMessage } from 'node:http';
-import { expected } from '../errors.js';
 import type { Limiter, RequestOptions } from '../limiter.js';
-import { parseLimit } from '../policy.js';
 import type { Decision } from '../types.js';
 import { parseIpv6Prefix } from './address.js';
+import { checkCost, checkLimit, isSkipped, keyFrom } from './asked.js';
 import { type Awaitable, isThenable, then, withErrors } from './awaitable.js';
 import { ClientAddresses } from './client-address.js';
 import { type Count, counterOf } from './count-only.js';
@@ -21,7 +20,8 @@ import { type LooseOptions, limiterOf, type RateLimitOptions } from './options.j
 import { isPreflight } from './preflight.js';
 import { Queue } from './queue.js';
 import { type Denial, type Reason, type Refuse, refuserOf } from './refusal.js';
-import { nothingTold, Teller, type Told, tellingOf } from './teller.js';
+import { Teller, tellingOf } from './teller.js';
+import { hasCharged, hasJudged, leaveTrail, type Step, trailOf } from './trail.js';
 
 /** How to read a framework's request. */
 export interface Host<Req> {
@@ -64,31 +64,16 @@ export interface Guard<Req, Handler = unknown> {
 const PASS: Verdict = { headers: [] };
 const GONE: Verdict = { headers: [], gone: true };
 
-/** What one guard has done about a request. */
-interface Judged {
-  readonly guard: object;
-  readonly limiter: Limiter;
-  readonly key: string;
-  readonly charged: boolean;
-  readonly before: Judged | undefined;
-}
-
-/** What became of a request so far. */
-interface Trail extends Told {
-  last: Judged | undefined;
-}
-
 /** A request on its way through a guard. */
 interface Visit<Req> {
   readonly request: Req;
+  readonly raw: IncomingMessage;
   readonly response: Line | undefined;
-  readonly trail: Trail;
+  /** What was done about it before, as far as this visit has seen: reading it once more costs, in Express. */
+  trail: Step | undefined;
   /** The key of its address, read before anything was waited for. */
   readonly address: string | undefined;
 }
-
-/** Registered, so that other copies of the package find the same. A property, as a WeakMap costs more than deciding. */
-const TRAIL: unique symbol = Symbol.for('sluice.trail') as never;
 
 /**
  * Returns a guard for the requests of one framework.
@@ -143,15 +128,15 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     if (this.#watch?.see(raw) === false) this.#watch = undefined;
     // As long as it is there: after a wait it may not be.
     const address = skip === undefined && key === undefined ? undefined : this.#addresses.seen(request);
-    const visit = { request, response, trail, address };
+    const visit = { request, raw, response, trail, address };
     if (skip === undefined) return this.#judge(visit);
-    return then(skip(request), (skipped) => (isSkipped(skipped) ? PASS : this.#judge(visit)));
+    return then(skip(request), (skipped) => (isSkipped(skipped) ? PASS : this.#judge(afterWait(visit))));
   });
 
   #judge(visit: Visit<Req>): Awaitable<Verdict> {
     const key = this.#keyOf(visit);
     return isThenable(key)
-      ? Promise.resolve(key).then((own) => this.#judgeKey(visit, own))
+      ? Promise.resolve(key).then((own) => this.#judgeKey(afterWait(visit), own))
       : this.#judgeKey(visit, key);
   }
 
@@ -174,18 +159,25 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   #consume(visit: Visit<Req>, key: string, options: RequestOptions): Awaitable<Verdict> {
     const decision = this.limiter.consume(key, options);
     return isThenable(decision)
-      ? decision.then((later) => this.#tell(visit, key, later))
+      ? decision.then((later) => this.#tell(afterWait(visit), key, later))
       : this.#tell(visit, key, decision);
   }
 
   #tell(visit: Visit<Req>, key: string, decision: Decision): Awaitable<Verdict> {
-    const { trail } = visit;
-    trail.last = { guard: this, limiter: this.limiter, key, charged: decision.allowed, before: trail.last };
-    const names = this.#teller.namesBeside(trail);
-    const headers = this.#teller.tell(decision, key, names, trail);
+    const before = visit.trail;
+    const told = this.#teller.tell(decision, key, before?.told);
+    const headers = this.#teller.headersOf(told);
+    const charged = decision.allowed;
+    const { limiter } = this;
+    leaveTrail({ raw: visit.raw, guard: this, limiter, key, charged, told: told ?? before?.told, before });
     if (!decision.allowed) {
-      const violated = names.filter((_, i) => !decision.policies[i].allowed);
-      return this.#deny(visit, decision, headers, violated);
+      const names = this.#teller.namesBeside(before?.told);
+      return this.#deny(
+        visit,
+        decision,
+        headers,
+        names.filter((_, i) => !decision.policies[i].allowed),
+      );
     }
     return decision.delayMs > 0
       ? this.#hold(visit, decision, headers)
@@ -221,35 +213,14 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   #keyOf({ request, address }: Visit<Req>): Awaitable<string | undefined> {
     const { key } = this.#options;
     if (key === undefined) return this.#addresses.keyOf(request, address);
-    return then(key(request), (own) => {
-      // Nobody is called nothing: an empty text is what frameworks make of a header that was not sent.
-      if (own === undefined || own === null || own === '') return this.#addresses.keyOf(request, address);
-      if (typeof own !== 'string')
-        throw expected('ERR_SLUICE_ARGUMENT', 'key', 'a string, undefined or null', own);
-      return own;
-    });
+    return then(key(request), (own) => keyFrom(own) ?? this.#addresses.keyOf(request, address));
   }
 }
 
-function trailOf(raw: IncomingMessage & { [TRAIL]?: Trail }): Trail {
-  raw[TRAIL] ??= { last: undefined, ...nothingTold() };
-  return raw[TRAIL];
-}
-
-/** Whether the guard has judged the request; by that key, if one is given. */
-function hasJudged({ last }: Trail, guard: object, key?: string): boolean {
-  for (let each = last; each !== undefined; each = each.before) {
-    if (each.guard === guard && (key === undefined || each.key === key)) return true;
-  }
-  return false;
-}
-
-/** Whether the limiter has charged the key: what it denied, another guard may deny again. */
-function hasCharged({ last }: Trail, limiter: Limiter, key: string): boolean {
-  for (let each = last; each !== undefined; each = each.before) {
-    if (each.charged && each.limiter === limiter && each.key === key) return true;
-  }
-  return false;
+/** Another guard may have judged the request meanwhile. */
+function afterWait<V extends Visit<unknown>>(visit: V): V {
+  visit.trail = trailOf(visit.raw);
+  return visit;
 }
 
 function fixedOf({
@@ -260,20 +231,4 @@ function fixedOf({
   readonly limit?: unknown;
 }): RequestOptions | undefined {
   return typeof cost === 'number' && typeof limit !== 'function' ? { cost } : undefined;
-}
-
-/** What is neither yes nor no must not take the limit off. */
-function isSkipped(value: unknown): boolean {
-  if (typeof value === 'boolean' || value === undefined || value === null) return value === true;
-  throw expected('ERR_SLUICE_ARGUMENT', 'skip', 'a function that returns true or false', value);
-}
-
-/** Nothing would mean that the limiter's own limits stand; what a name may stand for is the limiter's to check. */
-function checkLimit(limit: unknown): void {
-  if (typeof limit !== 'object' || limit === null) parseLimit(limit, 'limit', 'ERR_SLUICE_ARGUMENT');
-}
-
-function checkCost(cost: unknown): void {
-  if (typeof cost !== 'number')
-    throw expected('ERR_SLUICE_ARGUMENT', 'cost', 'an integer from 0 to 2^53 - 1', cost);
 }

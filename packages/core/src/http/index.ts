@@ -11,7 +11,7 @@ export { byHeader, type WithHeaders } from './by-header.js';
 export { type ClientIpOptions, clientIp, type WithPeer } from './client-ip.js';
 export type { CountsFunction } from './count-only.js';
 export type { Line, RawResponse } from './ending.js';
-export { type Exposing, exposeHeaders } from './expose.js';
+export { type Exposing, exposeHeaders, type MaybeCrossOrigin } from './expose.js';
 export { createGuard, type Guard, type Host, type Verdict } from './guard.js';
 export {
   formatHeaders,
@@ -33,6 +33,8 @@ export type {
 export { RateLimitError } from './rate-limit-error.js';
 export type { Denial } from './refusal.js';
 export { createRouteGuards, type Route, type RouteGuards, withoutSlash } from './routes.js';
+export { setHeaders } from './set-headers.js';
+export { placeOn } from './trail.js';
 export {
   listsHops,
   type Probe,

@@ -7,7 +7,7 @@
 import { oneOf } from '../check.js';
 import { instantOf } from '../decision.js';
 import type { Limiter } from '../limiter.js';
-import type { Decision } from '../types.js';
+import type { Decision, PolicyDecision } from '../types.js';
 import {
   contradict,
   distinctNames,
@@ -28,30 +28,19 @@ export interface Telling {
   readonly partitionOf: ((key: string) => Uint8Array) | undefined;
 }
 
-/** What headers tell of a policy. */
-interface ToldItem extends HeaderItem {
+/** What one limiter told of a request, and, behind it, what others told before. */
+export interface Told {
+  readonly items: readonly HeaderItem[];
+  /** Of these, what legacy headers show of this limiter. */
+  readonly binding: HeaderItem;
+  readonly formats: readonly HeaderFormat[];
+  /** Whether the request was refused by it. */
+  readonly refused: boolean;
   /** The instant of the decision, by the clock that it was made by. */
   readonly at: number;
   /** When it was told, by a clock that all limiters of this process share. */
   readonly toldMs: number;
-  /** Whether the request was refused by it. */
-  readonly refused: boolean;
-}
-
-/** What has been told of one request, by whatever guards. */
-export interface Told {
-  items: readonly ToldItem[];
-  /** What legacy headers show: who refuses, else the one with the least left. */
-  binding: ToldItem | undefined;
-  /** In which formats: all of them must go on to tell the truth. */
-  formats: readonly HeaderFormat[];
-}
-
-const NONE: readonly never[] = Object.freeze([]);
-
-/** Nothing has been told yet. */
-export function nothingTold(): Told {
-  return { items: NONE, binding: undefined, formats: NONE };
+  readonly before: Told | undefined;
 }
 
 /** Returns how the options say that it be told; throws an ArgumentError if one is wrong. */
@@ -82,60 +71,92 @@ export class Teller {
   }
 
   /** Returns the policies' names on this response, where others may have told of theirs. */
-  namesBeside(told: Told): readonly string[] {
-    return distinctNames(this.#names, told.items);
+  namesBeside(before: Told | undefined): readonly string[] {
+    return before === undefined
+      ? this.#names
+      : distinctNames(
+          this.#names,
+          listOf(before).flatMap(({ items }) => items),
+        );
   }
 
-  /** Returns headers that tell of this decision on a key and of those that other limiters made before. */
-  tell(decision: Decision, key: string, names: readonly string[], told: Told): Header[] {
-    const { formats, resetFormat } = this.#telling;
+  /** Returns what there is to tell of a decision on a key, if anything. */
+  tell(decision: Decision, key: string, before: Told | undefined): Told | undefined {
+    const { formats, partitionOf } = this.#telling;
     // What was decided without the store is no quota that a client could count on.
-    if (formats.length === 0 || decision.degraded) return [];
-    const binding = this.#note(decision, key, names, told);
-    if (binding === undefined) return [];
-    const before = told.binding;
-    if (
-      before === undefined ||
-      !decision.allowed ||
-      (!before.refused && binding.remaining < before.remaining)
-    ) {
-      told.binding = binding;
-    }
-    told.formats = told.formats === NONE ? formats : withAlso(told.formats, formats);
-    const shown = told.binding as ToldItem;
-    const items = told.items.map((item) => aged(item, binding.toldMs));
-    const current = items[told.items.indexOf(shown)];
-    return formatHeaders(told.formats, items, current, current.at, resetFormat);
-  }
-
-  /** Adds what the policies say to what is told, and returns the one that binds, unless that has no limit. */
-  #note(decision: Decision, key: string, names: readonly string[], told: Told): ToldItem | undefined {
+    if (formats.length === 0 || decision.degraded) return undefined;
+    const items = itemsOf(decision, this.namesBeside(before), partitionOf?.(key));
+    const binding = items.length === 1 ? items[0] : bindingOf(decision, items);
+    // Where a policy without a limit speaks, none has one.
+    if (binding === undefined) return undefined;
     // The instant of the decision: another one, a ms later, would round to another second now and then.
     const at = instantOf(decision) ?? Date.now();
-    const toldMs = performance.now();
-    const refused = !decision.allowed;
-    const partition = this.#telling.partitionOf?.(key);
-    let binding: ToldItem | undefined;
-    for (const [i, policy] of decision.policies.entries()) {
-      const { limit, remaining, windowMs } = policy;
-      if (limit === Infinity) continue;
-      const denies = !policy.allowed && policy.retryAfterMs !== Infinity;
-      const timeMs = denies ? policy.retryAfterMs : policy.resetMs;
-      // Field by field: spreading the policy took longer than all the rest of this.
-      const name = names[i];
-      const item = { name, limit, remaining, windowMs, timeMs, denies, partition, at, toldMs, refused };
-      // A list that is pushed to makes room for many more.
-      told.items = told.items.length === 0 ? [item] : [...told.items, item];
-      if (policy.name === decision.policy) binding = item;
-    }
-    return binding;
+    return { items, binding, formats, refused: !decision.allowed, at, toldMs: performance.now(), before };
+  }
+
+  /** Returns headers that tell all of it. */
+  headersOf(told: Told | undefined): Header[] {
+    if (told === undefined) return [];
+    const { resetFormat } = this.#telling;
+    const { items, binding, formats, at, before } = told;
+    if (before === undefined) return formatHeaders(formats, items, binding, at, resetFormat);
+    return headersOfAll(listOf(told), told.toldMs, resetFormat);
   }
 }
 
-/** The same, some time later. */
-function aged(item: ToldItem, nowMs: number): ToldItem {
-  const ms = Math.floor(nowMs - item.toldMs);
-  return ms === 0 ? item : { ...item, at: item.at + ms, timeMs: item.timeMs - ms };
+/** What headers say of the policies that have a limit. */
+function itemsOf(
+  { policies }: Decision,
+  names: readonly string[],
+  partition: Uint8Array | undefined,
+): readonly HeaderItem[] {
+  // Most limiters have one policy: a list that is pushed to makes room for many.
+  if (policies.length === 1 && policies[0].limit !== Infinity)
+    return [itemOf(policies[0], names[0], partition)];
+  return policies.flatMap((policy, i) =>
+    policy.limit === Infinity ? [] : [itemOf(policy, names[i], partition)],
+  );
+}
+
+function itemOf(policy: PolicyDecision, name: string, partition: Uint8Array | undefined): HeaderItem {
+  const { limit, remaining, windowMs } = policy;
+  const denies = !policy.allowed && policy.retryAfterMs !== Infinity;
+  // Field by field: spreading the policy took longer than all the rest of this.
+  const timeMs = denies ? policy.retryAfterMs : policy.resetMs;
+  return { name, limit, remaining, windowMs, timeMs, denies, partition };
+}
+
+/** The item of the policy that speaks for the decision, among those of the policies that have a limit. */
+function bindingOf(decision: Decision, items: readonly HeaderItem[]): HeaderItem | undefined {
+  const limited = decision.policies.filter(({ limit }) => limit !== Infinity);
+  return items[limited.findIndex(({ name }) => name === decision.policy)];
+}
+
+/** All that was told, the first first. */
+function listOf(last: Told): readonly Told[] {
+  const list: Told[] = [];
+  for (let each: Told | undefined = last; each !== undefined; each = each.before) list.unshift(each);
+  return list;
+}
+
+/**
+ * Headers that tell of several limiters as of one instant, in all their formats, as each must go on to tell the truth.
+ * Legacy ones show who refuses, else the one with the least left.
+ */
+function headersOfAll(list: readonly Told[], nowMs: number, resetFormat: ResetFormat): Header[] {
+  const speaker = list.reduce((one, next) =>
+    next.refused || (!one.refused && next.binding.remaining < one.binding.remaining) ? next : one,
+  );
+  const formats = list.map((each) => each.formats).reduce(withAlso);
+  const aged = list.flatMap((each) => each.items.map((item) => agedBy(item, sinceMs(each, nowMs))));
+  const binding = aged[list.flatMap(({ items }) => items).indexOf(speaker.binding)];
+  return formatHeaders(formats, aged, binding, speaker.at + sinceMs(speaker, nowMs), resetFormat);
+}
+
+const sinceMs = ({ toldMs }: Told, nowMs: number) => Math.floor(nowMs - toldMs);
+
+function agedBy(item: HeaderItem, ms: number): HeaderItem {
+  return ms === 0 ? item : { ...item, timeMs: item.timeMs - ms };
 }
 
 /** What contradicts what was told before is not told. */
