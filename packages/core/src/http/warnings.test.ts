@@ -53,6 +53,17 @@ describe('a forwarded request from somebody who is not trusted', () => {
     expect(codes).toEqual(['SLUICE_PROXY_NOT_TRUSTED']);
   });
 
+  it('is looked for in the first hundred requests of a limiter, and in every hundredth from then on', async () => {
+    const { guardOf } = await start('nobody');
+    const guard = guardOf();
+    await Promise.resolve();
+    for (let i = 1; i <= 100; i++) guard.check(request());
+    for (let i = 101; i <= 199; i++) guard.check(request(forwarded[0]));
+    expect(codes).toEqual([]);
+    guard.check(request(forwarded[0]));
+    expect(codes).toEqual(['SLUICE_PROXY_NOT_TRUSTED']);
+  });
+
   it('is not warned of where who sent it is trusted, though another who asked before is not', async () => {
     const { guardOf } = await start(({ headers }) => (headers.via === undefined ? 'nobody' : 'some'));
     const guard = guardOf();
