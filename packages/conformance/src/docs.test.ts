@@ -4,6 +4,7 @@ import * as core from '@sluice/core';
 import { type AlgorithmName, createLimiter, manualClock } from '@sluice/core';
 import { claimsOf, importsOf, printsOf, typeErrorsOf } from './examples.js';
 import { anchorOf, fencesOf, headingsOf, linksOf, tracesOf } from './markdown.js';
+import { publicNamesOf } from './public-names.js';
 
 const root = join(__dirname, '..', '..', '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -54,6 +55,29 @@ describe('the page of each algorithm', () => {
       const { allowed, remaining, retryAfterMs, resetMs, delayMs } = limiter.consume('a', { cost });
       expect({ line, allowed, remaining, retryAfterMs, resetMs, delayMs }).toEqual({ line, ...said });
     }
+  });
+});
+
+describe('public names', () => {
+  const entries = ['core/src', 'core/src/redis', 'core/src/http', 'express/src', 'fastify/src', 'koa/src'];
+  const names = publicNamesOf(
+    root,
+    entries.map((entry) => join(root, 'packages', entry, 'index.ts')),
+  );
+
+  it('have a docstring each, members included', () => {
+    expect(names.length).toBeGreaterThan(200);
+    expect(names.filter(({ doc }) => doc === '').map(({ name }) => name)).toEqual([]);
+  });
+
+  it('have an example each if they can be called or made, which type-checks', () => {
+    const callable = names.filter((one) => one.callable);
+    expect(callable.length).toBeGreaterThan(20);
+    expect(callable.filter(({ examples }) => examples.length === 0).map(({ name }) => name)).toEqual([]);
+    const sources = names.flatMap(({ name, examples }) =>
+      examples.map((text, i) => [`packages/conformance/src/${name}-${i}.example.ts`, text] as const),
+    );
+    expect(typeErrorsOf(root, new Map(sources))).toEqual([]);
   });
 });
 

@@ -47,7 +47,9 @@ export type Outcome = 'not-run' | 'unknown';
  * }
  */
 export class ArgumentError extends TypeError {
+  /** Also across two copies of the package. */
   override readonly name = 'ArgumentError';
+  /** What is wrong: see `docs/reference/errors.md`. */
   readonly code: ErrorCode;
 
   constructor(code: ErrorCode, message: string) {
@@ -67,7 +69,9 @@ export class ArgumentError extends TypeError {
  * }
  */
 export class StoreError extends Error {
+  /** Also across two copies of the package. */
   override readonly name = 'StoreError';
+  /** What failed: see `docs/reference/errors.md`. */
   readonly code: StoreErrorCode;
   /** `'not-run'` if it is certain that nothing was charged; `'unknown'` if the store may have charged it. */
   readonly outcome: Outcome;

@@ -57,7 +57,9 @@ export interface RequestOptions {
  * On an asynchronous store every method rejects and none throws.
  */
 export interface Limiter<A extends boolean = boolean> {
+  /** As given, or `default`. */
   readonly name: string;
+  /** What it decides by, complete and checked, in the order given. */
   readonly policies: readonly ParsedPolicy[];
   /**
    * Decides and charges.
@@ -67,7 +69,12 @@ export interface Limiter<A extends boolean = boolean> {
    * @throws StoreError if the store could not answer and `onStoreError` is `'throw'`.
    */
   consume(key: string, options?: RequestOptions): Eventually<A, Decision>;
-  /** Says what `consume` would (allowed, the wait), charges nothing, and reports what is left as it stands. */
+  /**
+   * Says what `consume` would (allowed, the wait), charges nothing, and reports what is left as it stands.
+   *
+   * @throws ArgumentError if an argument is not what it must be.
+   * @throws StoreError if the store could not answer and `onStoreError` is `'throw'`.
+   */
   peek(key: string, options?: RequestOptions): Eventually<A, Decision>;
   /**
    * Gives units back where they were taken, as long as that window, entry or debt is still there.

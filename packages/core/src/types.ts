@@ -37,6 +37,7 @@ type Without<
 export interface FixedWindowPolicy
   extends PolicyBase,
     Without<'buckets' | 'edge' | 'rounding' | 'burst' | 'capacity' | 'maxDelay'> {
+  /** Counts by window. */
   readonly algorithm: 'fixed-window';
   /** Count denied requests as well. Default `false`. */
   readonly countDenied?: boolean;
@@ -46,11 +47,13 @@ export interface FixedWindowPolicy
 export interface SlidingWindowLogPolicy
   extends PolicyBase,
     Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'burst' | 'capacity' | 'maxDelay'> {
+  /** Keeps an entry for each instant at which something was admitted. */
   readonly algorithm: 'sliding-window-log';
 }
 
 /** Counts in `buckets` and estimates the part of the oldest one that is still inside the window. */
 export interface SlidingWindowCounterPolicy extends PolicyBase, Without<'burst' | 'capacity' | 'maxDelay'> {
+  /** The default: need not be said. */
   readonly algorithm?: 'sliding-window-counter';
   /** How many buckets the window is cut into; `window` must be a multiple of it. Default 1. */
   readonly buckets?: number;
@@ -66,6 +69,7 @@ export interface SlidingWindowCounterPolicy extends PolicyBase, Without<'burst' 
 export interface TokenBucketPolicy
   extends PolicyBase,
     Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'capacity' | 'maxDelay'> {
+  /** Keeps the tokens and the instant they were counted at. */
   readonly algorithm: 'token-bucket';
   /** The most that can be taken at once. Default: the limit. */
   readonly burst?: number;
@@ -75,6 +79,7 @@ export interface TokenBucketPolicy
 export interface GcraPolicy
   extends PolicyBase,
     Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'capacity' | 'maxDelay'> {
+  /** Keeps the instant at which the bucket will be full. */
   readonly algorithm: 'gcra';
   /** The most that can be taken at once. Default: the limit. */
   readonly burst?: number;
@@ -84,6 +89,7 @@ export interface GcraPolicy
 export interface LeakyBucketPolicy
   extends PolicyBase,
     Without<'countDenied' | 'buckets' | 'edge' | 'rounding' | 'burst'> {
+  /** Keeps the level of the queue and the instant it was counted at. */
   readonly algorithm: 'leaky-bucket';
   /** How much fits into the queue. Default: the limit. */
   readonly capacity?: number;
@@ -105,6 +111,7 @@ export type Policy =
 
 /** What one policy says of a request. */
 export interface PolicyDecision {
+  /** The policy's name. */
   readonly name: string;
   /** The capacity: the most that one request could ever take. */
   readonly limit: number;
@@ -125,6 +132,7 @@ export interface PolicyDecision {
 
 /** The answer to one request. A fresh value each time; it never changes afterwards. */
 export interface Decision {
+  /** Whether the request may go on: every policy admits it. */
   readonly allowed: boolean;
   /** The policy that binds: denied, the one with the longest wait; allowed, the one with the fewest remaining; the first if equal. */
   readonly policy: string;
@@ -161,24 +169,33 @@ export interface Decision {
   settle(units: number): void | Promise<void>;
 }
 
-/** Where `now` comes from: whole milliseconds since the epoch. */
+/** Where `now` comes from. */
 export interface Clock {
+  /** Returns whole milliseconds since the epoch; one that goes back is taken for standing still. */
   now(): number;
 }
 
 /** A policy after parsing: complete, frozen, every number checked. */
 export interface ParsedPolicy {
+  /** As given, or `default`, or its place where there are several. */
   readonly name: string;
+  /** As given, or the default. */
   readonly algorithm: AlgorithmName;
+  /** Units per window; `Infinity` if it is off. */
   readonly limit: number;
+  /** The window in ms. */
   readonly windowMs: number;
   /** `burst` or `capacity` where one was given; otherwise the limit is the capacity. */
   readonly capacity: number | undefined;
   /** The longest wait in a queue, where one was given: lowers the capacity. */
   readonly maxDelayMs: number | undefined;
+  /** How many buckets the window is cut into; 1 where that means nothing. */
   readonly buckets: number;
+  /** How the bucket at the edge of the window counts. */
   readonly edge: 'weighted' | 'drop' | 'keep';
+  /** What becomes of the fraction of an estimate. */
   readonly rounding: 'none' | 'down';
+  /** Whether denied requests count. */
   readonly countDenied: boolean;
 }
 
@@ -186,6 +203,7 @@ export interface ParsedPolicy {
 export interface Term {
   /** The policy's. */
   readonly name: string;
+  /** Who reads the numbers. */
   readonly algorithm: AlgorithmName;
   /** What `decide` takes, in the same order in both languages; the capacity is the first. */
   readonly numbers: readonly number[];
@@ -195,6 +213,7 @@ export interface Term {
 
 /** The policies that a request is judged by (those with a finite limit), in order. */
 export interface Plan {
+  /** Those policies, as stores see them. */
   readonly terms: readonly Term[];
   /** The place of each term's policy among all the policies of the limiter. */
   readonly places: readonly number[];
@@ -269,6 +288,7 @@ export interface Table<A extends boolean = boolean> {
  * `A` is `true` for a store whose answers come later.
  */
 export interface Store<A extends boolean = boolean> {
+  /** Whether its answers come later, by promise. */
   readonly async: A;
   /** The same object for all stores that reach the same state, where a limiter's name is taken. Default: the store. */
   readonly place?: object;

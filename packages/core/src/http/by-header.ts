@@ -10,6 +10,7 @@ import { digest } from '../key.js';
 
 /** Anything that has request headers as Node parses them: the requests of Express and Fastify, the context of Koa. */
 export interface WithHeaders {
+  /** By names in lower case. */
   readonly headers: IncomingHttpHeaders;
 }
 

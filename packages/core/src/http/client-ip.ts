@@ -13,6 +13,7 @@ import { parseTrust, type Trust, type Trusts, trustsEveryone, warnOfTrustingEver
 
 /** Anything that has headers and a peer: the requests of Express, Fastify and Node, the context of Koa. */
 export interface WithPeer extends WithHeaders {
+  /** The connection, which knows the peer's address while there is one. */
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 

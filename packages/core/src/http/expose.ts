@@ -16,15 +16,20 @@ const EXPOSE = 'Access-Control-Expose-Headers';
 
 /** What this needs of a response, of HTTP/1 or 2. */
 export interface Exposing {
+  /** Whether the head is on its way. */
   readonly headersSent: boolean;
+  /** Returns what was set. */
   getHeader(name: string): OutgoingHttpHeader | undefined;
+  /** Sends the head, of which the last argument may be headers. */
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of HTTP/1 and of HTTP/2 have nothing else in common.
   writeHead: (...args: any[]) => any;
+  /** Sets one. */
   setHeader(name: string, value: string): unknown;
 }
 
 /** What this needs of a request. */
 export interface MaybeCrossOrigin {
+  /** By names in lower case. */
   readonly headers: IncomingHttpHeaders;
   /** Names and values in turn, as they came. */
   readonly rawHeaders?: readonly string[];
@@ -38,7 +43,17 @@ const exposed = new WeakMap<Exposing, Set<string>>();
  * `Access-Control-Expose-Headers`, after all that the application names there.
  *
  * That is done when the head is written, because the CORS middleware of Express, Fastify and Koa replace the field,
- * before the limiter, after it, or on the way of an error. A response that allows no other origin is left alone.
+ * before the limiter, after it, or on the way of an error. A response that allows no other origin is left alone
+ * ([Fetch](https://fetch.spec.whatwg.org/#http-access-control-expose-headers)).
+ *
+ * @example
+ * import { createServer } from 'node:http';
+ * import { exposeHeaders } from '@sluice/core/http';
+ * createServer((request, response) => {
+ *   response.setHeader('X-RateLimit-Limit', '100');
+ *   exposeHeaders(request, response, [['X-RateLimit-Limit', '100']]);
+ *   response.end();
+ * });
  */
 export function exposeHeaders(
   request: MaybeCrossOrigin,

@@ -49,10 +49,13 @@ export interface Verdict {
 
 /** Judges requests. Answers at once where nothing it asks needs waiting for. */
 export interface Guard<Req, Handler = unknown> {
+  /** The one that decides. */
   readonly limiter: Limiter;
   /** The user's own answer to a denied request, if there is one. */
   readonly handler: Handler | undefined;
   /**
+   * Judges a request, once: asked again, it has nothing to say.
+   *
    * @param response - Node's own, or the socket of an upgrade. Without it, nobody learns when the request is over: it
    *   counts whatever comes of it, and is held though its client leaves.
    * @throws whatever the user's functions throw, if it is an error; nothing is charged then.
@@ -76,9 +79,23 @@ interface Visit<Req> {
 }
 
 /**
- * Returns a guard for the requests of one framework.
+ * Returns a guard for the requests of one framework: what the adapters are made of.
  *
  * @throws ArgumentError if an option is wrong.
+ *
+ * @example
+ * import { createServer, type IncomingMessage } from 'node:http';
+ * import { createGuard, setHeaders } from '@sluice/core/http';
+ * const guard = createGuard({ limit: 100, window: '1m' }, {
+ *   raw: (request: IncomingMessage) => request,
+ *   address: (request) => request.socket.remoteAddress,
+ * });
+ * createServer(async (request, response) => {
+ *   const { headers, denial, gone } = await guard.check(request, response);
+ *   if (gone || !setHeaders(request, response, headers)) return;
+ *   response.statusCode = denial?.status ?? 200;
+ *   response.end(denial?.body ?? 'hello');
+ * });
  */
 export function createGuard<Req, Handler>(
   options: RateLimitOptions<Req, Handler>,

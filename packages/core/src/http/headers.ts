@@ -24,8 +24,11 @@ export type Header = readonly [name: string, value: string];
 export interface HeaderItem {
   /** Its name in draft-8. */
   readonly name: string;
+  /** Its capacity. */
   readonly limit: number;
+  /** The most that it would admit now. */
   readonly remaining: number;
+  /** Its window; for a bucket, the time in which all of it refills. */
   readonly windowMs: number;
   /** The time to show: the wait where the policy denies, the reset where it does not. */
   readonly timeMs: number;
@@ -41,10 +44,14 @@ const MOST = 999_999_999_999_999;
 const FORMATS: readonly HeaderFormat[] = ['legacy', 'draft-6', 'draft-7', 'draft-8'];
 
 /**
- * Returns the formats to send.
+ * Returns the formats to send, each once; `undefined` means `'legacy'`, `false` none.
  *
  * @throws ArgumentError unless it is a format, a list of formats, or `false`. Draft 8 goes with neither 6 nor 7: it
  * gives another meaning to fields of theirs, and a response has each field but once.
+ *
+ * @example
+ * import { parseFormats } from '@sluice/core/http';
+ * parseFormats(['legacy', 'draft-8']); // ['legacy', 'draft-8']
  */
 export function parseFormats(value: unknown): readonly HeaderFormat[] {
   if (value === undefined) return ['legacy'];
@@ -74,6 +81,12 @@ export function contradict(one: HeaderFormat, other: HeaderFormat): boolean {
  * @param binding - the item that legacy headers show.
  * @param now - ms since the epoch, the same for all headers of a response.
  * @param resetFormat - of the legacy headers; the drafts have no choice.
+ *
+ * @example
+ * import { formatHeaders } from '@sluice/core/http';
+ * const item = { name: 'default', limit: 100, remaining: 99, windowMs: 60_000, timeMs: 60_000, denies: false };
+ * formatHeaders(['draft-8'], [item], item, Date.now());
+ * // [['RateLimit-Policy', '"default";q=100;w=60'], ['RateLimit', '"default";r=99;t=60']]
  */
 export function formatHeaders(
   formats: readonly HeaderFormat[],

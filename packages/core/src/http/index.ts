@@ -32,7 +32,7 @@ export type {
 } from './options.js';
 export { RateLimitError } from './rate-limit-error.js';
 export type { Denial } from './refusal.js';
-export { createRouteGuards, type Route, type RouteGuards, withoutSlash } from './routes.js';
+export { createRouteGuards, type Route, type RouteGuards } from './routes.js';
 export { setHeaders } from './set-headers.js';
 export { placeOn } from './trail.js';
 export {

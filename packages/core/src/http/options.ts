@@ -25,28 +25,38 @@ export type LonePolicy<Req, P extends Policy = Policy> = P extends Policy
   ? Omit<P, 'name' | 'limit'> & {
       /** Units per window, or a function of the request that returns them. */
       readonly limit: number | LimitFunction<Req>;
+      /** Instead of these: see {@link SeveralPolicies}. */
       readonly policies?: never;
+      /** Instead of these: see {@link ReadyLimiter}. */
       readonly limiter?: never;
     }
   : never;
 
 /** Several policies as one decision. */
 export interface SeveralPolicies<Req> {
+  /** A request that any of them denies is charged to none. */
   readonly policies: readonly Policy[];
   /** Stands in for the policies' own limits, by name. */
   readonly limit?: LimitFunction<Req>;
+  /** Instead of these: see {@link ReadyLimiter}. */
   readonly limiter?: never;
 }
 
 /** A limiter that exists already, and that others may use as well. */
 export interface ReadyLimiter<Req> {
+  /** Who decides; what it is made of cannot be said again here. */
   readonly limiter: Limiter;
   /** Stands in for the limiter's own limits. */
   readonly limit?: LimitFunction<Req>;
+  /** The limiter has them. */
   readonly policies?: never;
+  /** The limiter has one. */
   readonly name?: never;
+  /** The limiter has one. */
   readonly store?: never;
+  /** The limiter was told. */
   readonly onStoreError?: never;
+  /** The limiter was told. */
   readonly localShare?: never;
 }
 

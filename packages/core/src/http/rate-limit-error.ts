@@ -18,7 +18,9 @@ import type { Header } from './headers.js';
  * const statusOf = (error: unknown) => (error instanceof RateLimitError ? error.status : 500);
  */
 export class RateLimitError extends Error {
+  /** Also across two copies of the package. */
   override readonly name = 'RateLimitError';
+  /** The same for all. */
   readonly code = 'ERR_SLUICE_DENIED';
   /** 429; or 503 where the store failed and `onStoreError` is `'deny'`, or where too many requests are held. */
   readonly status: number;
@@ -28,6 +30,7 @@ export class RateLimitError extends Error {
   readonly expose = true;
   /** `Retry-After`, `Cache-Control`, and those that tell of the limit. */
   readonly headers: Record<string, string>;
+  /** What the limiter said. */
   readonly decision: Decision;
 
   constructor(message: string, status: number, headers: readonly Header[], decision: Decision) {

@@ -14,6 +14,7 @@ import { RateLimitError } from './rate-limit-error.js';
 
 /** How to refuse. The headers of the verdict go with it. */
 export interface Denial {
+  /** 429, or 503 where it is not the client's fault. */
   readonly status: number;
   /** What to send; empty where a handler or the framework's error path answers. */
   readonly body: string | Buffer;

@@ -13,7 +13,9 @@ import { mergeOptions, type RateLimitOptions } from './options.js';
 
 /** Which requests are a route's. */
 export interface Route {
+  /** One, or several that share it. */
   readonly method: string | readonly string[];
+  /** As it was added, with its prefix. */
   readonly url: string;
   /** What else tells it from routes of the same method and URL, such as a version. */
   readonly constraints?: object | undefined;
@@ -21,6 +23,7 @@ export interface Route {
 
 /** The guard of all routes, and those of the routes that want another. */
 export interface RouteGuards<Req, Handler> {
+  /** That of all routes without options of their own. */
   readonly general: Guard<Req, Handler>;
   /**
    * Returns the guard of a route, with `own` options where given and the general ones elsewhere. It has a quota of its
@@ -37,7 +40,20 @@ export interface RouteGuards<Req, Handler> {
 /** Names may have 128 characters; what does not fit is cut to this many and a digest of the whole. */
 const LONGEST_START = 100;
 
-/** Returns the guards of a plugin. Unless a store is given, one `MemoryStore` serves all of them. */
+/**
+ * Returns the guards of a plugin. Unless a store is given, one `MemoryStore` serves all of them.
+ *
+ * @throws ArgumentError if an option is wrong.
+ *
+ * @example
+ * import type { IncomingMessage } from 'node:http';
+ * import { createRouteGuards } from '@sluice/core/http';
+ * const guards = createRouteGuards({ limit: 100, window: '1m' }, {
+ *   raw: (request: IncomingMessage) => request,
+ *   address: (request) => request.socket.remoteAddress,
+ * });
+ * const login = guards.of({ limit: 5 }, { method: 'POST', url: '/login' });
+ */
 export function createRouteGuards<Req, Handler>(
   options: RateLimitOptions<Req, Handler>,
   host: Host<Req>,
@@ -77,7 +93,7 @@ export function createRouteGuards<Req, Handler>(
 }
 
 /** Returns the URL as it is without a slash at its end. */
-export function withoutSlash(url: string): string {
+function withoutSlash(url: string): string {
   return url.endsWith('/') ? url.slice(0, -1) : url;
 }
 

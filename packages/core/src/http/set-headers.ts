@@ -10,6 +10,13 @@ import type { Header } from './headers.js';
 /**
  * Sets `headers` on a response, and exposes them to scripts of another origin. Returns `false`, and has done nothing, if
  * something else has sent its head by now.
+ *
+ * @example
+ * import { createServer } from 'node:http';
+ * import { setHeaders } from '@sluice/core/http';
+ * createServer((request, response) => {
+ *   if (setHeaders(request, response, [['X-RateLimit-Limit', '100']])) response.end();
+ * });
  */
 export function setHeaders(
   request: MaybeCrossOrigin,

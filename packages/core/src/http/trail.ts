@@ -45,6 +45,12 @@ export function leaveTrail(step: Step): void {
  *
  * In Express, where each request gets a hidden class of its own, one more property on it takes some microseconds, many
  * times what deciding takes; a WeakMap, which the collector looks through each time, takes as long everywhere.
+ *
+ * @example
+ * import { createServer } from 'node:http';
+ * import { placeOn } from '@sluice/core/http';
+ * const seen = Symbol('seen');
+ * createServer((request) => Object.assign(placeOn(request), { [seen]: true }));
  */
 export function placeOn(raw: IncomingMessage): object {
   const { rawHeaders } = raw;

@@ -73,7 +73,14 @@ const STRANGERS = [
   ['2001:db8::1', '3fff::1'],
 ];
 
-/** Whether strangers are trusted, however many hops away: then a client chooses its address. */
+/**
+ * Whether strangers are trusted, however many hops away: then a client chooses its address.
+ *
+ * @example
+ * import { trustsEveryone } from '@sluice/core/http';
+ * trustsEveryone(() => true); // true
+ * trustsEveryone((address) => address.startsWith('10.')); // false
+ */
 export function trustsEveryone(trusts: (address: string, hop: number) => unknown): boolean {
   return STRANGERS.some((kind) => kind.every((address) => trusts(address, Number.MAX_SAFE_INTEGER)));
 }
@@ -81,7 +88,14 @@ export function trustsEveryone(trusts: (address: string, hop: number) => unknown
 /** Whom a framework is set to believe about who is asking, as far as one request shows it. */
 export type Trusted = 'nobody' | 'some' | 'everyone';
 
-/** Returns whom `trusts` believes: `'nobody'` where it does not believe `peer`, from whom a request came. */
+/**
+ * Returns whom `trusts` believes: `'nobody'` where it does not believe `peer`, from whom a request came.
+ *
+ * @example
+ * import { trustedBy } from '@sluice/core/http';
+ * trustedBy((address) => address === '10.0.0.1', '10.0.0.1'); // 'some'
+ * trustedBy((address) => address === '10.0.0.1', '203.0.113.7'); // 'nobody'
+ */
 export function trustedBy(
   trusts: (address: string | undefined, hop: number) => unknown,
   peer: string | undefined,
@@ -92,7 +106,9 @@ export function trustedBy(
 
 /** A request that was never made. */
 export interface Probe {
+  /** Says which way it came. */
   readonly headers: { readonly 'x-forwarded-for': string };
+  /** Who handed it on at last. */
   readonly socket: { readonly remoteAddress: string | undefined };
 }
 
@@ -104,6 +120,11 @@ const MANY_HOPS = 100;
  * stand on all of a chain, up to the client at its end, is trusted.
  *
  * @param addressOf - which address the framework takes for the client's.
+ *
+ * @example
+ * import { trustsByProbe } from '@sluice/core/http';
+ * const trusts = trustsByProbe(({ headers }) => headers['x-forwarded-for'].split(',')[0]);
+ * trusts('10.0.0.1', 1); // true
  */
 export function trustsByProbe(
   addressOf: (request: Probe) => string | undefined,
@@ -120,6 +141,10 @@ export function trustsByProbe(
  * Whether a header lists all hops, so that a client begins it. Others hold one address, which the proxy wrote.
  *
  * @param name - of the header; `undefined` is the usual one.
+ *
+ * @example
+ * import { listsHops } from '@sluice/core/http';
+ * listsHops('CF-Connecting-IP'); // false
  */
 export function listsHops(name: string | undefined): boolean {
   return name === undefined || name.toLowerCase() === 'x-forwarded-for';

@@ -28,6 +28,7 @@ export interface MemoryStoreOptions {
  * limiter.consume('user:42').remaining; // 99
  */
 export class MemoryStore implements Store<false> {
+  /** It answers at once. */
   readonly async = false;
   readonly #maxKeys: number;
   readonly #tables = new Map<string, MemoryTable>();

@@ -19,7 +19,9 @@ interface NodeRedisScriptOptions {
  * or cluster.
  */
 export interface NodeRedisClient {
+  /** Runs a script that Redis knows by its digest. */
   evalSha(sha1: string, options: NodeRedisScriptOptions): Promise<unknown>;
+  /** Runs a script that is sent along. */
   eval(script: string, options: NodeRedisScriptOptions): Promise<unknown>;
   /** Whether `connect` has been called, and the client not closed since. */
   readonly isOpen?: boolean;

@@ -15,6 +15,7 @@ import { script, sha1 } from './scripts.generated.js';
 
 /** What became of a store: it is asked again (`'closed'`), or left alone (`'open'`) for the error given. */
 export interface StoreStateEvent {
+  /** Named as the states of a circuit breaker: `'open'` lets nothing through. */
   readonly state: 'open' | 'closed';
   /** What opened it. */
   readonly error?: StoreError;
