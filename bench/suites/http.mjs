@@ -17,14 +17,17 @@ const frameworks = {
   Koa: { peer: 'koa-ratelimit', most: 1 / 4 },
 };
 
-/** The control: no limiter can do less than to ask for the address and to set its headers. */
-const LEAST = 'three headers by hand';
+/**
+ * The controls: no limiter can do less than to ask for the address and to set its headers, and none that decides as
+ * Sluice does can do less than to decide besides.
+ */
+const CONTROLS = ['three headers by hand', 'a limiter by hand'];
 
 const contendersOf = (framework) => [
   framework,
   `${framework}, sluice`,
   `${framework}, ${frameworks[framework].peer}`,
-  `${framework}, ${LEAST}`,
+  ...CONTROLS.map((control) => `${framework}, ${control}`),
 ];
 
 export async function http(budget) {
@@ -69,19 +72,19 @@ export async function http(budget) {
   };
 }
 
-/** What Sluice adds and what the control adds, as parts of what the peer adds. */
+/** What Sluice adds and what the controls add, as parts of what the peer adds. */
 function goalsOf(framework, rows) {
   const { peer, most } = frameworks[framework];
-  const [, ours, theirs, least] = contendersOf(framework).map((name) =>
-    rows.find((row) => row.name === name),
-  );
+  const rowOf = (contender) => rows.find(({ name }) => name === `${framework}, ${contender}`);
+  const theirs = rowOf(peer);
   const goal = (what, { addedUs, leastAddedUs }) => ({
     goal: `${framework}: ${what} at most ${most} of what ${peer} adds`,
     seen: addedUs / theirs.addedUs,
     least: leastAddedUs / theirs.leastAddedUs,
     most,
   });
-  return [goal('adds', ours), goal(`${LEAST} (control) add`, least)];
+  const controls = CONTROLS.map((control) => goal(`${control} (control) adds`, rowOf(control)));
+  return [goal('adds', rowOf('sluice')), ...controls];
 }
 
 /** CPU microseconds of the server per request, by round. */

@@ -9,6 +9,7 @@ import Fastify from 'fastify';
 import fp from 'fastify-plugin';
 import Koa from 'koa';
 import koaLimit from 'koa-ratelimit';
+import { createLimiter } from '../../packages/core/dist/index.mjs';
 import { rateLimit as sluiceExpress } from '../../packages/express/dist/index.mjs';
 import { rateLimit as sluiceFastify } from '../../packages/fastify/dist/index.mjs';
 import { rateLimit as sluiceKoa } from '../../packages/koa/dist/index.mjs';
@@ -33,25 +34,40 @@ const LEAST = [
 ];
 let asked = 0;
 
-const expressLeast = (request, response, next) => {
-  asked += request.ip.length;
-  for (const [name, value] of LEAST) response.setHeader(name, value);
+/** The same with a limiter of Sluice's core that is asked by hand: it decides, and knows of nothing else in HTTP. */
+const asking = () => {
+  const limiter = createLimiter({ policies: [sluice] });
+  return (ip) => {
+    const { limit, remaining, resetMs } = limiter.consume(ip);
+    return [
+      ['X-RateLimit-Limit', String(limit)],
+      ['X-RateLimit-Remaining', String(remaining)],
+      ['X-RateLimit-Reset', String(Math.ceil((Date.now() + resetMs) / 1000))],
+    ];
+  };
+};
+const constant = () => (ip) => {
+  asked += ip.length;
+  return LEAST;
+};
+
+const expressByHand = (headersFor) => (request, response, next) => {
+  for (const [name, value] of headersFor(request.ip)) response.setHeader(name, value);
   next();
 };
 
-const koaLeast = async (context, next) => {
-  asked += context.ip.length;
-  for (const [name, value] of LEAST) context.set(name, value);
+const koaByHand = (headersFor) => async (context, next) => {
+  for (const [name, value] of headersFor(context.ip)) context.set(name, value);
   await next();
 };
 
-const fastifyLeast = fp(async (instance) => {
-  instance.addHook('onRequest', (request, reply, done) => {
-    asked += request.ip.length;
-    for (const [name, value] of LEAST) reply.header(name, value);
-    done();
+const fastifyByHand = (headersFor) =>
+  fp(async (instance) => {
+    instance.addHook('onRequest', (request, reply, done) => {
+      for (const [name, value] of headersFor(request.ip)) reply.header(name, value);
+      done();
+    });
   });
-});
 
 function expressWith(...middleware) {
   const app = express();
@@ -79,15 +95,18 @@ async function fastifyWith(plugin, options) {
 
 const contenders = {
   Express: () => expressWith(),
-  'Express, three headers by hand': () => expressWith(expressLeast),
+  'Express, three headers by hand': () => expressWith(expressByHand(constant())),
+  'Express, a limiter by hand': () => expressWith(expressByHand(asking())),
   'Express, sluice': () => expressWith(sluiceExpress(sluice)),
   'Express, express-rate-limit': () => expressWith(expressLimit({ limit: LIMIT, windowMs: WINDOW_MS })),
   Fastify: () => fastifyWith(),
-  'Fastify, three headers by hand': () => fastifyWith(fastifyLeast),
+  'Fastify, three headers by hand': () => fastifyWith(fastifyByHand(constant())),
+  'Fastify, a limiter by hand': () => fastifyWith(fastifyByHand(asking())),
   'Fastify, sluice': () => fastifyWith(sluiceFastify, sluice),
   'Fastify, @fastify/rate-limit': () => fastifyWith(fastifyLimit, { max: LIMIT, timeWindow: WINDOW_MS }),
   Koa: () => koaWith(),
-  'Koa, three headers by hand': () => koaWith(koaLeast),
+  'Koa, three headers by hand': () => koaWith(koaByHand(constant())),
+  'Koa, a limiter by hand': () => koaWith(koaByHand(asking())),
   'Koa, sluice': () => koaWith(sluiceKoa(sluice)),
   'Koa, koa-ratelimit': () =>
     koaWith(

@@ -6,21 +6,22 @@
 
 import { IncomingMessage } from 'node:http';
 import type { Decision } from '@sluice/core';
-import { placeOn } from '@sluice/core/http';
+import { lastDecision, placeOn } from '@sluice/core/http';
 import type { Request } from 'express';
 
 /** Registered, so that other copies of the package find the same. */
-const DECISION: unique symbol = Symbol.for('sluice.decision') as never;
+const OTHER: unique symbol = Symbol.for('sluice.other') as never;
 
 interface Place {
-  [DECISION]?: Decision | undefined;
+  /** What something else has put in the place of a decision. */
+  [OTHER]?: { readonly value: Decision | undefined; readonly decision: Decision | undefined };
 }
 
 /** Whether the requests of a prototype, which each application has its own of, have the property by it. */
 const known = new WeakMap<object, boolean>();
 
-/** Makes the decision stand on the request. */
-export function setDecision(request: Request, decision: Decision): void {
+/** Makes the decision, the last of the request, stand on it. */
+export function showDecision(request: Request, decision: Decision): void {
   const prototype: object = Object.getPrototypeOf(request);
   let decorated = known.get(prototype);
   if (decorated === undefined) {
@@ -28,20 +29,19 @@ export function setDecision(request: Request, decision: Decision): void {
     known.set(prototype, decorated);
   }
   // To assign would have each request grow a property: see placeOn.
-  if (decorated) (placeOn(request) as Place)[DECISION] = decision;
-  else request.rateLimit = decision;
+  if (!decorated) request.rateLimit = decision;
 }
 
-/** Defines the property for all requests of Express, unless it is there; returns whether it shows what is set. */
+/** Defines the property for all requests of Express, unless it is there; returns whether it is ours. */
 function decorate(prototype: object): boolean {
   const base = baseOf(prototype);
   if (base === undefined) return false;
   if (!('rateLimit' in prototype)) Reflect.defineProperty(base, 'rateLimit', property);
   // It may be an application's own, or that of another copy of the package.
   const probe: Pick<Request, 'rateLimit'> = Object.create(prototype, { rawHeaders: { value: [] } });
-  const decision = {} as Decision;
-  (placeOn(probe as Request) as Place)[DECISION] = decision;
-  return probe.rateLimit === decision;
+  const value = {} as Decision;
+  (placeOn(probe as Request) as Place)[OTHER] = { value, decision: undefined };
+  return probe.rateLimit === value;
 }
 
 /** Express' own prototype, of which all applications inherit: on the way out of one, a request keeps what it has. */
@@ -57,10 +57,12 @@ function baseOf(prototype: object): object | undefined {
 
 const property: PropertyDescriptor & ThisType<Request> = {
   get() {
-    return (placeOn(this) as Place)[DECISION];
+    const decision = lastDecision(this);
+    const other = (placeOn(this) as Place)[OTHER];
+    return other !== undefined && other.decision === decision ? other.value : decision;
   },
-  set(decision: Decision | undefined) {
-    (placeOn(this) as Place)[DECISION] = decision;
+  set(value: Decision | undefined) {
+    (placeOn(this) as Place)[OTHER] = { value, decision: lastDecision(this) };
   },
   configurable: true,
   enumerable: true,

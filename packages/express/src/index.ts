@@ -14,7 +14,7 @@ import {
   type Verdict,
 } from '@sluice/core/http';
 import type { NextFunction, Request, Response } from 'express';
-import { setDecision } from './decorate.js';
+import { showDecision } from './decorate.js';
 
 export {
   byHeader,
@@ -114,7 +114,7 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
     next: NextFunction,
   ): void {
     if (gone) return;
-    if (decision !== undefined) setDecision(request, decision);
+    if (decision !== undefined) showDecision(request, decision);
     if (!begun && !setHeaders(request, response, headers)) return;
     if (denial === undefined || decision === undefined) {
       next();

@@ -21,7 +21,7 @@ import { isPreflight } from './preflight.js';
 import { Queue } from './queue.js';
 import { type Denial, type Reason, type Refuse, refuserOf } from './refusal.js';
 import { Teller, tellingOf } from './teller.js';
-import { hasCharged, hasJudged, leaveTrail, type Step, trailOf } from './trail.js';
+import { hasCharged, hasJudged, leaveTrail, placeOn, type Step, trailOn } from './trail.js';
 
 /** How to read a framework's request. */
 export interface Host<Req> {
@@ -71,6 +71,8 @@ const GONE: Verdict = { headers: [], gone: true };
 interface Visit<Req> {
   readonly request: Req;
   readonly raw: IncomingMessage;
+  /** Where its trail stands. */
+  readonly place: object;
   readonly response: Line | undefined;
   /** What was done about it before, as far as this visit has seen: reading it once more costs, in Express. */
   trail: Step | undefined;
@@ -138,14 +140,15 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   readonly check: Guard<Req>['check'] = withErrors((request: Req, response?: Line) => {
     const raw = this.#host.raw(request);
     if (this.#options.preflight !== true && isPreflight(raw)) return PASS;
-    const trail = trailOf(raw);
+    const place = placeOn(raw);
+    const trail = trailOn(place, raw);
     const { skip, key } = this.#options;
     // With a key of the user's, the second time may be another's turn.
     if (key === undefined && hasJudged(trail, this)) return PASS;
     if (this.#watch?.see(raw) === false) this.#watch = undefined;
     // As long as it is there: after a wait it may not be.
     const address = skip === undefined && key === undefined ? undefined : this.#addresses.seen(request);
-    const visit = { request, raw, response, trail, address };
+    const visit = { request, raw, place, response, trail, address };
     if (skip === undefined) return this.#judge(visit);
     return then(skip(request), (skipped) => (isSkipped(skipped) ? PASS : this.#judge(afterWait(visit))));
   });
@@ -181,24 +184,23 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   }
 
   #tell(visit: Visit<Req>, key: string, decision: Decision): Awaitable<Verdict> {
-    const before = visit.trail;
+    const { raw, place, trail: before } = visit;
     const told = this.#teller.tell(decision, key, before?.told);
     const headers = this.#teller.headersOf(told);
-    const charged = decision.allowed;
-    const { limiter } = this;
-    leaveTrail({ raw: visit.raw, guard: this, limiter, key, charged, told: told ?? before?.told, before });
-    if (!decision.allowed) {
-      const names = this.#teller.namesBeside(before?.told);
-      return this.#deny(
-        visit,
-        decision,
-        headers,
-        names.filter((_, i) => !decision.policies[i].allowed),
-      );
-    }
-    return decision.delayMs > 0
-      ? this.#hold(visit, decision, headers)
-      : this.#admit(visit, decision, headers);
+    leaveTrail(place, {
+      raw,
+      guard: this,
+      limiter: this.limiter,
+      key,
+      decision,
+      told: told ?? before?.told,
+      before,
+    });
+    if (decision.allowed && decision.delayMs > 0) return this.#hold(visit, decision, headers);
+    if (decision.allowed) return this.#admit(visit, decision, headers);
+    const names = this.#teller.namesBeside(before?.told);
+    const violated = names.filter((_, i) => !decision.policies[i].allowed);
+    return this.#deny(visit, decision, headers, violated);
   }
 
   #admit({ request, response }: Visit<Req>, decision: Decision, headers: Header[]): Verdict {
@@ -236,7 +238,7 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
 
 /** Another guard may have judged the request meanwhile. */
 function afterWait<V extends Visit<unknown>>(visit: V): V {
-  visit.trail = trailOf(visit.raw);
+  visit.trail = trailOn(visit.place, visit.raw);
   return visit;
 }
 

@@ -34,7 +34,7 @@ export { RateLimitError } from './rate-limit-error.js';
 export type { Denial } from './refusal.js';
 export { createRouteGuards, type Route, type RouteGuards } from './routes.js';
 export { setHeaders } from './set-headers.js';
-export { placeOn } from './trail.js';
+export { lastDecision, placeOn } from './trail.js';
 export {
   listsHops,
   type Probe,

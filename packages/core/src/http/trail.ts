@@ -6,6 +6,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Limiter } from '../limiter.js';
+import type { Decision } from '../types.js';
 import type { Told } from './teller.js';
 
 /** What one guard has done about a request, and, behind it, what others did before. */
@@ -14,7 +15,7 @@ export interface Step {
   readonly guard: object;
   readonly limiter: Limiter;
   readonly key: string;
-  readonly charged: boolean;
+  readonly decision: Decision;
   /** The last that was told of the request so far, by whatever guard. */
   readonly told: Told | undefined;
   readonly before: Step | undefined;
@@ -27,16 +28,28 @@ interface Place {
   [TRAIL]?: Step;
 }
 
-/** Returns the last step, if there was one. */
-export function trailOf(raw: IncomingMessage): Step | undefined {
-  const last = (placeOn(raw) as Place)[TRAIL];
+/** Returns the last step that stands on the place of a request, if there was one. */
+export function trailOn(place: object, raw: IncomingMessage): Step | undefined {
+  const last = (place as Place)[TRAIL];
   // A mock-up may share its headers with others.
   return last?.raw === raw ? last : undefined;
 }
 
+/**
+ * Returns what the last guard decided of a request, or `undefined` if none did.
+ *
+ * @example
+ * import { createServer } from 'node:http';
+ * import { lastDecision } from '@sluice/core/http';
+ * createServer((request, response) => response.end(String(lastDecision(request)?.remaining)));
+ */
+export function lastDecision(raw: IncomingMessage): Decision | undefined {
+  return trailOn(placeOn(raw), raw)?.decision;
+}
+
 /** Adds a step, of which the last one so far is to be `before`. */
-export function leaveTrail(step: Step): void {
-  (placeOn(step.raw) as Place)[TRAIL] = step;
+export function leaveTrail(place: object, step: Step): void {
+  (place as Place)[TRAIL] = step;
 }
 
 /**
@@ -68,7 +81,7 @@ export function hasJudged(last: Step | undefined, guard: object, key?: string): 
 /** Whether the limiter has charged the key: what it denied, another guard may deny again. */
 export function hasCharged(last: Step | undefined, limiter: Limiter, key: string): boolean {
   for (let each = last; each !== undefined; each = each.before) {
-    if (each.charged && each.limiter === limiter && each.key === key) return true;
+    if (each.decision.allowed && each.limiter === limiter && each.key === key) return true;
   }
   return false;
 }
