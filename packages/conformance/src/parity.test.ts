@@ -50,7 +50,7 @@ describe('A difference', () => {
   });
 
   it('is shrunk to the steps that show it', async () => {
-    const wrong = wrongStore(() => ({ correct: () => {} }));
+    const wrong = wrongStore(() => ({ correct: () => [0, 0, 0] }));
     let seed = 1;
     while ((await differs(traceFrom(seed, LENGTH), wrong)) === undefined) seed += 1;
     const shows = async (trace: Trace) => (await differs(trace, wrong)) !== undefined;

@@ -101,7 +101,7 @@ describe.each(settings)('A number that is none, $title', ({ policy }) => {
       await rejects(() =>
         table.correct(
           'k',
-          1,
+          [1, 1],
           plan,
           [
             { at: wrong, level: 1 },
@@ -113,7 +113,7 @@ describe.each(settings)('A number that is none, $title', ({ policy }) => {
       // Negative units are those of a settlement.
       if (typeof value === 'number' && !Number.isSafeInteger(Math.abs(value))) {
         const charges = plan.terms.map(() => ({ at: 250, level: 1 }));
-        await rejects(() => table.correct('k', value, plan, charges, 250));
+        await rejects(() => table.correct('k', [1, value], plan, charges, 250));
       }
       for (const [term, { numbers }] of plan.terms.entries()) {
         for (const place of numbers.keys()) {

@@ -5,7 +5,7 @@
  */
 
 import { setImmediate } from 'node:timers/promises';
-import { type ChargeOutcome, correctionsOf, type Debt, type Debts, type Loan, undo } from './debts.js';
+import { type ChargeOutcome, correctionOf, type Debt, type Debts, type Loan, lack, undo } from './debts.js';
 import { isStoreError } from './errors.js';
 import type { Answer, Charge, Gate, Plan, Table } from './types.js';
 
@@ -53,11 +53,11 @@ export class ChargingTable implements Table<true> {
 
   correct(
     id: string,
-    units: number,
+    units: readonly number[],
     plan: Plan,
     charges: readonly Charge[],
     now: number | undefined,
-  ): Promise<void> {
+  ): Promise<ArrayLike<number>> {
     return this.#table.correct(id, units, plan, charges, now);
   }
 
@@ -73,21 +73,20 @@ export class ChargingTable implements Table<true> {
   /** Takes units off a loan wherever it is by now, or adds negative ones to it. */
   async correctLoan(loan: Loan, units: number, now: number | undefined): Promise<void> {
     while (loan.debtor.sent !== undefined && !loan.debtor.gone) await loan.debtor.sent;
-    const corrections = correctionsOf(loan, units);
-    if (corrections === undefined) {
+    const correction = correctionOf(loan, units);
+    if (correction === undefined) {
       this.#debts.correct(loan, units, now);
       // It may be owed anew, and the key may never come again.
       this.#failing ||= units < 0;
       return;
     }
-    for (const [i, correction] of corrections.entries()) {
-      try {
-        await this.#table.correct(loan.id, correction.units, correction.plan, correction.charges, now);
-      } catch (error) {
-        const unsent = isStoreError(error) && error.outcome === 'not-run' ? i : i + 1;
-        for (const each of corrections.slice(unsent)) undo(loan, each);
-        throw error;
-      }
+    const { units: each, charges } = correction;
+    if (each.every((count) => count === 0)) return;
+    try {
+      lack(loan, await this.#table.correct(loan.id, each, loan.plan, charges, now));
+    } catch (error) {
+      if (isStoreError(error) && error.outcome === 'not-run') undo(loan, correction);
+      throw error;
     }
   }
 

@@ -1,4 +1,4 @@
-import { correctionsOf, Debts } from './debts.js';
+import { correctionOf, Debts, lack, undo } from './debts.js';
 import { planFor } from './ladder.js';
 import { parsePolicies } from './policy.js';
 
@@ -155,28 +155,33 @@ describe('A debt', () => {
     ]);
     const debts = new Debts(two);
     const both = planFor(two, undefined);
-    const [a, b] = both.terms;
     const [loan, other] = [debts.add('k', 4, both, 0), debts.add('k', 5, both, 0)];
-    expect(correctionsOf(loan, 1)).toBeUndefined();
+    expect(correctionOf(loan, 1)).toBeUndefined();
     // Of the 9 units, a takes 6, as no more remain.
     debts.take('k', 0)?.conclude([0, 0, 995, 5, 6, 11, 0, 995, 5, 9]);
-    expect(correctionsOf(loan, 4)).toEqual([
-      {
-        units: 4,
-        plan: { places: [0, 1], terms: [a, b] },
-        charges: [
-          { at: 5, level: 10 },
-          { at: 5, level: 9 },
-        ],
-      },
-    ]);
-    expect(correctionsOf(other, 5)).toEqual([
-      { units: 2, plan: { places: [0], terms: [a] }, charges: [{ at: 5, level: 6 }] },
-      { units: 5, plan: { places: [1], terms: [b] }, charges: [{ at: 5, level: 5 }] },
-    ]);
-    expect(correctionsOf(other, 1)).toEqual([]);
-    expect(correctionsOf(other, -3)).toMatchObject([{ units: -3, plan: { places: [0, 1] } }]);
+    const chargesAt = (...levels: number[]) => levels.map((level) => ({ at: 5, level }));
+    expect(correctionOf(loan, 4)).toMatchObject({ units: [4, 4], charges: chargesAt(10, 9) });
+    expect(correctionOf(other, 5)).toMatchObject({ units: [2, 5], charges: chargesAt(6, 5) });
+    expect(correctionOf(other, 1)).toMatchObject({ units: [0, 0], charges: chargesAt(4, 0) });
+    expect(correctionOf(other, -3)).toMatchObject({ units: [-3, -3], charges: chargesAt(4, 0) });
+    // Under a, the store could keep but one of these.
+    lack(other, [2, 0]);
+    const correction = correctionOf(other, 2);
+    expect(correction).toMatchObject({ units: [0, 2], charges: chargesAt(5, 3) });
+    undo(other, correction!);
+    expect(correctionOf(other, 3)).toMatchObject({ units: [1, 3], charges: chargesAt(5, 3) });
   });
+});
+
+it('A debt that was corrected to more than its policy can keep, and to less again, leaves those of other requests', () => {
+  const ofGcra = parsePolicies([{ algorithm: 'gcra', limit: 10, window: '1s' }]);
+  const planOfGcra = planFor(ofGcra, undefined);
+  const debts = new Debts(ofGcra);
+  debts.add('k', 8, planOfGcra, 0);
+  const loan = debts.add('k', 1, planOfGcra, 0);
+  debts.correct(loan, -999, 0);
+  debts.correct(loan, 999, 0);
+  expect(debts.take('k', 0)?.units).toEqual([9]);
 });
 
 describe('Debtors', () => {

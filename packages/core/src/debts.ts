@@ -4,6 +4,7 @@
  * @module
  */
 
+import { sparedOf } from './decision.js';
 import type { Outcome } from './errors.js';
 import { MemoryStore } from './memory/memory-store.js';
 import { ANSWER_WIDTH, type Answer, type Charge, type ParsedPolicy, type Plan, type Table } from './types.js';
@@ -48,8 +49,10 @@ export interface Loan {
   readonly plan: Plan;
   debtor: Debtor;
   charges: readonly Charge[];
-  /** The units of it that the debtor owes. */
-  units: number;
+  /** The units of it that the debtor owes, per term. */
+  units: readonly number[];
+  /** And those that were added to it and could not be kept. */
+  lacking: readonly number[];
 }
 
 /** What is owed: so many units to each policy of the plan. */
@@ -63,11 +66,13 @@ export interface Debt {
   conclude(outcome: ChargeOutcome): void;
 }
 
-/** A correction of what the store has booked: units to give back, or negative ones to add. */
+/** A correction of what the store has booked, per term of the loan's plan. */
 export interface BookedCorrection {
-  readonly units: number;
-  readonly plan: Plan;
+  /** To give back, or, negative, to add. */
+  readonly units: readonly number[];
   readonly charges: readonly Charge[];
+  /** What need not be given back, as it was lacking. */
+  readonly spared: readonly number[];
 }
 
 /**
@@ -101,7 +106,7 @@ export class Debts {
     const debtor = this.#debtorOf(id, plan);
     const each = plan.terms.map(() => units);
     const charges = chargesBy(plan, this.#table.charge(debtor.row, each, plan, now));
-    return { id, plan, debtor, charges, units };
+    return { id, plan, debtor, charges, units: each, lacking: each.map(() => 0) };
   }
 
   /**
@@ -113,13 +118,14 @@ export class Debts {
     if (loan.debtor.sent !== undefined || loan.debtor.gone) {
       if (units > 0) return;
       loan.debtor = this.#debtorOf(id, plan);
-      loan.units = 0;
+      loan.units = plan.terms.map(() => 0);
     }
-    const back = Math.min(units, loan.units);
-    if (back === 0) return;
-    this.#table.correct(loan.debtor.row, back, plan, loan.charges, now);
-    loan.units -= back;
-    loan.charges = loan.charges.map(({ at, level }) => ({ at, level: level - back }));
+    const spared = sparedOf(loan.lacking, units);
+    const back = loan.units.map((owed, i) => Math.min(units - spared[i], owed));
+    const less = this.#table.correct(loan.debtor.row, back, plan, loan.charges, now);
+    loan.lacking = loan.lacking.map((count, i) => count - spared[i] + less[i]);
+    loan.units = loan.units.map((owed, i) => owed - back[i] - less[i]);
+    loan.charges = loan.charges.map(({ at, level }, i) => ({ at, level: level - back[i] - less[i] }));
   }
 
   /**
@@ -208,39 +214,41 @@ export class Debts {
 }
 
 /**
- * Returns how a loan is to be corrected that the store has booked, `undefined` if it has not. No policy gives back more
- * than it took; those that give back the same are corrected together, which is nearly always all of them.
+ * Returns how a loan is to be corrected that the store has booked, and notes it; `undefined` if it has not. No policy
+ * gives back more than it took.
  */
-export function correctionsOf({ debtor, plan }: Loan, units: number): BookedCorrection[] | undefined {
-  const { booked, plan: sent } = debtor;
-  if (booked === undefined) return undefined;
-  const groups = new Map<number, number[]>();
-  plan.places.forEach((place, i) => {
-    const booking = booked[sent.places.indexOf(place)];
-    const back = Math.min(units, booking.taken);
-    if (back !== 0) groups.set(back, [...(groups.get(back) ?? []), i]);
-  });
-  return Array.from(groups, ([back, members]) => {
-    const places = members.map((i) => plan.places[i]);
-    const charges = places.map((place) => {
-      const booking = booked[sent.places.indexOf(place)];
-      const charge = { at: booking.at, level: booking.level };
-      booking.taken -= back;
-      booking.level -= back;
-      return charge;
-    });
-    return { units: back, plan: { places, terms: members.map((i) => plan.terms[i]) }, charges };
-  });
+export function correctionOf(loan: Loan, units: number): BookedCorrection | undefined {
+  if (loan.debtor.booked === undefined) return undefined;
+  const bookings = bookingsOf(loan);
+  const spared = sparedOf(loan.lacking, units);
+  const each = bookings.map(({ taken }, i) => Math.min(units - spared[i], taken));
+  const charges = bookings.map(({ at, level }) => ({ at, level }));
+  takeOff(loan, each, negated(spared));
+  return { units: each, charges, spared };
 }
 
 /** Notes that a correction was not made. */
-export function undo({ debtor }: Loan, { units, plan }: BookedCorrection): void {
-  for (const place of plan.places) {
-    const booking = debtor.booked?.[debtor.plan.places.indexOf(place)];
-    if (booking === undefined) continue;
-    booking.taken += units;
-    booking.level += units;
-  }
+export function undo(loan: Loan, { units, spared }: BookedCorrection): void {
+  takeOff(loan, negated(units), spared);
+}
+
+/** Notes that the store could not keep so many of the units that were added to a loan. */
+export function lack(loan: Loan, less: ArrayLike<number>): void {
+  takeOff(loan, Array.from(less), Array.from(less));
+}
+
+function takeOff(loan: Loan, units: readonly number[], lacking: readonly number[]): void {
+  loan.lacking = loan.lacking.map((count, i) => count + lacking[i]);
+  bookingsOf(loan).forEach((booking, i) => {
+    booking.taken -= units[i];
+    booking.level -= units[i];
+  });
+}
+
+const negated = (numbers: readonly number[]) => numbers.map((number) => 0 - number);
+
+function bookingsOf({ debtor: { booked = [], plan: sent }, plan }: Loan): Booking[] {
+  return plan.places.map((place) => booked[sent.places.indexOf(place)]);
 }
 
 function chargesBy(plan: Plan, answer: Answer): Charge[] {

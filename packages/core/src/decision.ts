@@ -31,11 +31,19 @@ export interface Receipt {
   readonly charged: boolean;
   /** What was charged, per term of the plan. */
   readonly charges: readonly Charge[];
-  /** Notes that units are given back; negative ones were added. */
-  take(units: number): void;
+  /**
+   * Per term of the plan, of what was added to the charge, the units that its policy could not keep: those are not given
+   * back to it.
+   */
+  readonly lacking: readonly number[];
+  /** Notes that units are given back, or negative ones were added, and how much more is lacking since. */
+  take(units: number, more: ArrayLike<number>): void;
 }
 
 const UNCHARGED = -1;
+
+/** Apart from the decisions, as hardly one has any. */
+const lackingOf = new WeakMap<object, readonly number[]>();
 
 /** A decision and, out of sight, its receipt. No private method: each instance would carry a mark for it. */
 class SluiceDecision implements Decision {
@@ -99,8 +107,13 @@ class SluiceDecision implements Decision {
       left: Math.max(0, decision.#left),
       charged: decision.#left !== UNCHARGED,
       charges: chargesOf(decision, decision.#plan, [decision.#instants].flat(), decision.#left),
-      take: (units) => {
+      lacking: lackingOf.get(decision) ?? decision.#plan.terms.map(() => 0),
+      take: (units, more) => {
         decision.#left -= units;
+        const known = lackingOf.get(decision) ?? decision.#plan.terms.map(() => 0);
+        const lacking = known.map((count, i) => count + more[i]);
+        if (lacking.some((count) => count > 0)) lackingOf.set(decision, lacking);
+        else lackingOf.delete(decision);
       },
     };
   }
@@ -127,6 +140,14 @@ export const receiptOf: (decision: unknown) => Receipt | undefined = SluiceDecis
 
 /** Returns the instant that a limiter decided at, by the clock that it decided by, if it asked one. */
 export const instantOf: (decision: unknown) => number | undefined = SluiceDecision.instantOf;
+
+/**
+ * Returns, per term, how many of the units to be given back are among those that its policy could not keep when they
+ * were added: they come first. None of negative units, which are added.
+ */
+export function sparedOf(lacking: readonly number[], units: number): number[] {
+  return lacking.map((count) => Math.max(0, Math.min(count, units)));
+}
 
 /** Reads the answer of a store to a request of `limiter`. */
 export function readAnswer(

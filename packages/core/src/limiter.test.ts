@@ -16,7 +16,7 @@ class Forgetful implements Store<true> {
       charge: async (...args) => Array.from(table.charge(...args)),
       correct: async (...args) => {
         if (this.failure !== undefined) throw this.failure;
-        table.correct(...args);
+        return table.correct(...args);
       },
       reset: async (...args) => table.reset(...args),
       close: () => table.close(),

@@ -6,7 +6,7 @@
 
 import { isRecord, parseUnits, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
-import { type Maker, type Receipt, readAnswer, receiptOf, type Settler } from './decision.js';
+import { type Maker, type Receipt, readAnswer, receiptOf, type Settler, sparedOf } from './decision.js';
 import { ArgumentError, expected, isStoreError } from './errors.js';
 import type { Limiter, RequestOptions } from './limiter.js';
 import { freeName } from './names.js';
@@ -136,18 +136,25 @@ export class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
   /** Takes units from a charge; negative ones are added. */
   #take(receipt: Receipt, units: number): Eventually<A, void> {
     if (units === 0 || receipt.plan.terms.length === 0) return undefined as Eventually<A, void>;
-    const { charges } = receipt;
+    const { key, plan, charges, lacking } = receipt;
     // First, as the clock is the caller's and may throw.
     const now = this.#now();
-    receipt.take(units);
-    const done = this.#table.correct(receipt.key, units, receipt.plan, charges, now);
-    if (!this.#async) return done;
+    // What a policy could not keep it does not give back.
+    const spared = sparedOf(lacking, units);
+    const each = spared.map((count) => units - count);
+    receipt.take(
+      units,
+      spared.map((count) => -count),
+    );
+    const done = this.#table.correct(key, each, plan, charges, now);
+    const note = (more: ArrayLike<number>) => receipt.take(0, more);
+    if (!this.#async) return note(done as ArrayLike<number>) as Eventually<A, void>;
     // What has surely not been done may be tried again.
     const failed = (error: unknown) => {
-      if (isStoreError(error) && error.outcome === 'not-run') receipt.take(-units);
+      if (isStoreError(error) && error.outcome === 'not-run') receipt.take(-units, spared);
       throw error;
     };
-    return (done as Promise<void>).catch(failed) as Eventually<A, void>;
+    return (done as Promise<ArrayLike<number>>).then(note, failed) as Eventually<A, void>;
   }
 
   #check(key: string): void {

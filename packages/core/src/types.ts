@@ -266,16 +266,17 @@ export interface Table<A extends boolean = boolean> {
    */
   charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Eventually<A, Answer>;
   /**
-   * Gives units back to what was charged, where that is still known; never creates a key then. Negative units are added
-   * to what was charged, as debt where they are more than what is left.
+   * Gives units back to what was charged, per term, where that is still known; never creates a key then. Where a number
+   * is negative, units are added to what was charged, as debt where they are more than what is left. Returns, per term,
+   * how many of those it could not keep.
    */
   correct(
     id: string,
-    units: number,
+    units: readonly number[],
     plan: Plan,
     charges: readonly Charge[],
     now: number | undefined,
-  ): Eventually<A, void>;
+  ): Eventually<A, ArrayLike<number>>;
   /** Makes the key as new. */
   reset(id: string): Eventually<A, void>;
   /** Lets go of the limiter's hold on the store. */

@@ -78,8 +78,9 @@ function toMs([seconds, microseconds]: Time): number {
 /** The instant of a decision or correction. A policy books on a later one if its state is from the future, so the least is the clock's. */
 function instantOf(reply: unknown): number | undefined {
   // Of a reset it is how many keys there were.
-  if (typeof reply === 'number' && reply > 1e12) return reply;
   if (!Array.isArray(reply)) return undefined;
+  // A correction says it first; a decision says there what remains, which is less.
+  if (reply[0] > 1e12) return reply[0];
   const instants = reply.filter((_, i) => i % WIDTH === AT).map(Number);
   return instants.length === 0 ? undefined : Math.min(...instants);
 }

@@ -32,6 +32,33 @@ export function settle(suite: Suite): void {
       expect(await limiter.peek('key', { cost: 3 })).toEqual(await limiter.peek('expected', { cost: 3 }));
     });
 
+    it.each([
+      ['for less again', [1000, 1], 4],
+      ['for less twice', [1000, 500, 1], 4],
+      ['for more, and less again', [1000, 2000, 2], 3],
+      ['for more within what is left, and less again', [1, 2, 1], 4],
+    ])(
+      '%s leaves what others were charged, also where more than can be kept was added',
+      async (_, costs, left) => {
+        const { limiter } = suite.open(policy(8, 1000), 250);
+        await limiter.consume('key', { cost: 3 });
+        await settled(limiter, 'key', 1, costs);
+        expect((await limiter.peek('key')).remaining).toBe(left);
+      },
+    );
+
+    it('and giving back after more was added than can be kept leaves what others were charged', async () => {
+      const { limiter } = suite.open(policy(8, 1000), 250);
+      await limiter.consume('key', { cost: 3 });
+      const decision = await settled(limiter, 'key', 1, [1000]);
+      await limiter.refund(decision, 999);
+      expect((await limiter.peek('key')).remaining).toBe(4);
+      await limiter.refund(decision);
+      expect((await limiter.peek('key')).remaining).toBe(5);
+      await limiter.refund(decision);
+      expect((await limiter.peek('key')).remaining).toBe(5);
+    });
+
     it('keeps what is more than is left as debt, and says exactly when that is over', async () => {
       const { limiter, clock } = suite.open(policy(5, 1000), 250);
       await settled(limiter, 'key', 2, [12]);

@@ -60,5 +60,6 @@ export const fixedWindow: Algorithm = {
     if (window > 0 && Math.floor(charge.at / window) === state[base]) {
       state[base + 2] = Math.min(Math.max(0, state[base + 2] - units), MOST);
     }
+    return 0;
   },
 };

@@ -78,10 +78,11 @@ if ARGV[1] ~= 'refund' and ARGV[1] ~= 'settle' then return decide, nil, nil, KIN
 local function refund(state, now, units)
   local _, tat, burst, rate, period = struct.unpack(#state == NARROW_BYTES and NARROW or WIDE, state)
   local size = math.abs(period)
-  local debt = debtAt(now, tat, burst, rate, size) - units * size
-  -- Of debt beyond the capacity it remembers no more than that, so that it stays exact.
-  debt = math.max(0, math.min(debt, burst * size))
-  return struct.pack(WIDE, KIND, (now - EPOCH) * rate + debt, burst, rate, period)
+  local before = debtAt(now, tat, burst, rate, size)
+  -- No more than the capacity, so that it stays exact: more could not be told from a clock that stepped back.
+  local debt = math.max(0, math.min(before - units * size, burst * size))
+  local lacking = units < 0 and -units - math.floor((debt - before) / size) or 0
+  return struct.pack(WIDE, KIND, (now - EPOCH) * rate + debt, burst, rate, period), lacking
 end
 
 return decide, refund, nil, KIND

@@ -65,9 +65,11 @@ export const gcra: Algorithm = {
 
   refund(_numbers, state, base, now, units) {
     const period = Math.abs(state[base + 3]);
-    const debt = debtAt(state, base, now) - units * period;
-    // Of debt beyond the capacity it remembers no more than that, so that it stays exact.
-    state[base] = (now - EPOCH) * state[base + 2] + Math.max(0, Math.min(debt, state[base + 1] * period));
+    const before = debtAt(state, base, now);
+    // No more than the capacity, so that it stays exact: more could not be told from a clock that stepped back.
+    const debt = Math.max(0, Math.min(before - units * period, state[base + 1] * period));
+    state[base] = (now - EPOCH) * state[base + 2] + debt;
+    return units < 0 ? -units - Math.floor((debt - before) / period) : 0;
   },
 };
 

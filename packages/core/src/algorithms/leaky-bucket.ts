@@ -39,7 +39,8 @@ export const leakyBucket: Algorithm = {
   refund(numbers, state, base, now, units, charge) {
     const level = state[base] + (state[base + 1] > 0 ? 1 : 0);
     if (units < 0 || (state[base + 2] === charge.at && level === charge.level)) {
-      tokenBucket.refund(numbers, state, base, now, units, charge);
+      return tokenBucket.refund(numbers, state, base, now, units, charge);
     }
+    return 0;
   },
 };

@@ -49,7 +49,7 @@ export interface Algorithm {
   decide(numbers: readonly number[], state: Row, base: number, now: number, cost: number, out: Row): void;
   /**
    * Takes units back from what was charged, in `state[base…]` in place. Negative ones are added to it, also beyond the
-   * limit: then the state is one that `decide` has brought up to `now`.
+   * limit: then the state is one that `decide` has brought up to `now`. Returns how many of those it could not keep.
    */
   refund(
     numbers: readonly number[],
@@ -58,7 +58,7 @@ export interface Algorithm {
     now: number,
     units: number,
     charge: Charge,
-  ): void;
+  ): number;
 }
 
 /** Returns the policy's own limit as a number that every store can hold: `Infinity` as 2^53 - 1. */

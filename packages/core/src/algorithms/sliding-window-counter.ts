@@ -88,15 +88,16 @@ export const slidingWindowCounter: Algorithm = {
 
   refund(numbers, state, base, _now, units, charge) {
     const bucket = state[base + 1];
-    if (bucket === 0) return;
+    if (bucket === 0) return 0;
     const buckets = numbers[2];
     const age = state[base] - Math.floor(charge.at / bucket);
-    if (age < 0 || age > buckets) return;
+    if (age < 0 || age > buckets) return 0;
     const place = base + placeOf(age, buckets);
     const count = age === 0 ? current(state, base, buckets) : state[place];
     const taken = Math.max(Math.min(units, count), Math.max(count, state[base + 2]) - MOST);
     if (age > 0) state[place] -= taken;
     if (age < buckets) state[base + 2] -= taken;
+    return 0;
   },
 };
 

@@ -88,7 +88,7 @@ end
 
 local function refund(state, now, units, _, _, burst)
   -- Under a limit of 0 debt would never come back.
-  if units < 0 and burst == 0 then return state end
+  if units < 0 and burst == 0 then return state, -units end
   local tokens, part, at, rate, period = struct.unpack('<ddddd', state, 2)
   tokens = math.min(tokens - units, MOST)
   if tokens < 0 then tokens, part = 0, 0 end

@@ -89,10 +89,11 @@ export const tokenBucket: Algorithm = {
 
   refund(numbers, state, base, _now, units) {
     // Under a limit of 0 debt would never come back.
-    if (units < 0 && numbers[0] === 0) return;
+    if (units < 0 && numbers[0] === 0) return -units;
     state[base] = Math.min(state[base] - units, MOST);
     if (state[base] < 0) state[base] = state[base + 1] = 0;
     if (units < 0) state[base + 3] = -Math.abs(state[base + 3]);
+    return 0;
   },
 };
 

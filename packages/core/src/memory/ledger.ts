@@ -126,22 +126,35 @@ export class Ledger {
     if (slot > 0 && this.writes) this.write(slot, plan);
   }
 
-  /** Adds units to what was charged, also beyond the limits, and stores it as {@link judge} does. */
-  settle(slot: number, units: number, plan: Plan, charges: readonly Charge[], now: number): void {
+  /**
+   * Adds units, which are negative, to what was charged, also beyond the limits, and stores it as {@link judge} does.
+   * Returns how many of each could not be kept.
+   */
+  settle(
+    slot: number,
+    units: readonly number[],
+    plan: Plan,
+    charges: readonly Charge[],
+    now: number,
+  ): readonly number[] {
+    const lacking = units.map(() => 0);
     for (let i = 0; i < plan.places.length; i++) {
       const section = this.#sections[plan.places[i]];
       const { numbers } = plan.terms[i];
       const out = this.#decide(slot, plan, i, 0, now);
-      if (section.algorithm === undefined) this.#settleLog(slot, section, numbers, units, charges[i]);
+      if (units[i] === 0) out[WRITES] = NOTHING;
+      else if (section.algorithm === undefined)
+        this.#settleLog(slot, section, numbers, -units[i], charges[i]);
       else {
         const settled = out.slice();
-        section.algorithm.refund(numbers, settled, NEXT, now, -units, charges[i]);
+        lacking[i] = section.algorithm.refund(numbers, settled, NEXT, now, units[i], charges[i]);
         section.algorithm.decide(numbers, settled, NEXT, now, 0, out);
         if (out[RESET] > 0) out[WRITES] = ALWAYS;
       }
     }
     this.writes = plan.places.some((place) => this.#sections[place].out[WRITES] !== NOTHING);
     if (slot > 0) this.write(slot, plan);
+    return lacking;
   }
 
   #settleLog(
@@ -198,15 +211,25 @@ export class Ledger {
   }
 
   /** Gives units back; returns whether nothing is left of the key. */
-  refund(slot: number, units: number, plan: Plan, charges: readonly Charge[], now: number): boolean {
+  refund(
+    slot: number,
+    units: readonly number[],
+    plan: Plan,
+    charges: readonly Charge[],
+    now: number,
+  ): boolean {
     const row = this.#rows.piece(slot);
     const base = this.#rows.base(slot);
     let blank = plan.places.length === this.#sections.length;
     plan.places.forEach((place, i) => {
       const section = this.#sections[place];
-      if (section.algorithm === undefined) section.journals.get(slot)?.take(charges[i].at, units);
-      else
-        section.algorithm.refund(plan.terms[i].numbers, row, base + section.offset, now, units, charges[i]);
+      const { numbers } = plan.terms[i];
+      if (units[i] === 0) {
+        blank = false;
+        return;
+      }
+      if (section.algorithm === undefined) section.journals.get(slot)?.take(charges[i].at, units[i]);
+      else section.algorithm.refund(numbers, row, base + section.offset, now, units[i], charges[i]);
       if (this.#decide(slot, plan, i, 0, now)[RESET] === 0) this.#clear(slot, section);
       else blank = false;
     });

@@ -69,18 +69,21 @@ export class MemoryTable implements Table<false> {
 
   correct(
     id: string,
-    units: number,
+    units: readonly number[],
     plan: Plan,
     charges: readonly Charge[],
     given: number | undefined,
-  ): void {
+  ): readonly number[] {
     const now = given ?? Date.now();
     const key = shorten(id);
     const slot = this.#index.get(key);
-    if (units < 0) {
-      this.#ledger.settle(slot, -units, plan, charges, now);
+    if (units.some((count) => count < 0)) {
+      const lacking = this.#ledger.settle(slot, units, plan, charges, now);
       if (slot === 0) this.#begin(key, true, plan, now);
-    } else if (slot > 0 && this.#ledger.refund(slot, units, plan, charges, now)) this.#drop(slot);
+      return lacking;
+    }
+    if (slot > 0 && this.#ledger.refund(slot, units, plan, charges, now)) this.#drop(slot);
+    return units.map(() => 0);
   }
 
   reset(id: string): void {

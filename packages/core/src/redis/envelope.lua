@@ -3,11 +3,11 @@
 -- KEYS: one per policy. ARGV: what to do (consume, peek, charge, refund, settle, reset); the numbers, packed as MessagePack; then
 --   for each key the name of its algorithm.
 -- The numbers: the cost; the caller's now and 1, or 0 for the server's clock; for each key how many numbers follow,
---   those of its policy, and before them for a charge the units, for a refund or settlement the instant and the level of
---   what was charged. A charge is not all or nothing: each key is charged by itself, no more than what remains.
+--   those of its policy, and before them for a charge the units, for a refund or settlement the units, and the instant and
+--   the level of what was charged. A charge is not all or nothing: each key is charged by itself, no more than what remains.
 -- Reply of consume, peek and charge: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
 --   the queue or, where another key denies, the wait that comes of being counted all the same, or the units that a charge
---   took; text from 1e15 on. Of a refund or settlement: now.
+--   took; text from 1e15 on. Of a refund or settlement: now, and for each key the units that it was to add and could not keep.
 --
 -- The only Lua here and in log.lua that calls Redis. Nothing is written before every number has been checked. Numbers
 -- and states are packed, and what one policy needs is kept in locals down a recursion, because parsing text and making
@@ -54,17 +54,20 @@ end
 
 -- Making a function costs; most calls are no refunds.
 if ARGV[1] == 'refund' or ARGV[1] == 'settle' then
+  local corrected = { now }
   -- Takes what a refund gives back from the keys from i on, or adds what a settlement was not charged yet.
   local function correct(i, position)
     local key = KEYS[i]
     if not key then return end
-    local units, from, to = numbers[1], position + 1, position + numbers[position]
+    local units, from, to = numbers[position + 1], position + 2, position + numbers[position]
     local decide, refund, open, kind = algorithm(ARGV[2 + i])
     local state, found = read(key, open, kind)
+    corrected[1 + i] = 0
     -- All are read before any is written: what fails then has changed nothing.
     correct(i + 1, to + 1)
 
     local outcome, writes, next
+    if units == 0 then return end
     if ARGV[1] == 'refund' and found then
       next = refund(state, now, units, unpack(numbers, from, to))
       if open then next = open(key) end
@@ -74,7 +77,9 @@ if ARGV[1] == 'refund' or ARGV[1] == 'settle' then
     elseif ARGV[1] == 'settle' then
       -- Beyond the limit too.
       outcome, writes, next = decide(state, now, 0, unpack(numbers, from + 2, to))
-      local settled = refund(open and state or next, now, -units, unpack(numbers, from, to))
+      local settled, less = refund(open and state or next, now, -units, unpack(numbers, from, to))
+      -- Clients add digits up in ways that are not exact near 2^53.
+      if less and less > 0 then corrected[1 + i] = less >= 1e15 and string.format('%d', less) or less end
       if not open then
         next, outcome = settled, decide(settled, now, 0, unpack(numbers, from + 2, to))
         if outcome[RESET] > 0 then writes = ALWAYS end
@@ -89,7 +94,7 @@ if ARGV[1] == 'refund' or ARGV[1] == 'settle' then
   end
 
   correct(1, 3)
-  return now
+  return corrected
 end
 
 -- Judges the keys from i on, given whether those before admit; returns whether all do, and the reply for these keys.

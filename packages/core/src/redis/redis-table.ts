@@ -48,14 +48,16 @@ export class RedisTable implements Table<true> {
 
   correct(
     id: string,
-    units: number,
+    units: readonly number[],
     plan: Plan,
     charges: readonly Charge[],
     now: number | undefined,
-  ): Promise<void> {
-    const each = charges.map(({ at, level }) => [at, level]);
-    const operation = units < 0 ? 'settle' : 'refund';
-    return this.#run(id, plan, operation, this.#numbers(Math.abs(units), plan, each, now), () => {});
+  ): Promise<ArrayLike<number>> {
+    const each = charges.map(({ at, level }, i) => [Math.abs(units[i]), at, level]);
+    const operation = units.some((count) => count < 0) ? 'settle' : 'refund';
+    return this.#run(id, plan, operation, this.#numbers(0, plan, each, now), (reply) =>
+      readLacking(reply, units),
+    );
   }
 
   reset(id: string): Promise<void> {
@@ -96,18 +98,28 @@ function whole(value: number): number {
   throw expected('ERR_SLUICE_ARGUMENT', 'numbers', 'whole numbers from 0 to 2^53 - 1', value);
 }
 
+/** What could not be kept of the units that were to be added; before it stands when that was. */
+function readLacking(reply: unknown, units: readonly number[]): number[] {
+  if (!Array.isArray(reply) || reply.length !== 1 + units.length) throw replyError(reply);
+  return units.map((count, i) => readWhole(reply, reply[1 + i], 0, Math.max(0, -count)));
+}
+
 function readReply(reply: unknown, plan: Plan): Answer {
   if (!Array.isArray(reply) || reply.length !== plan.terms.length * ANSWER_WIDTH) throw replyError(reply);
   return Array.from(reply as unknown[], (number, i) => {
-    // Only what is too big for clients to read exactly comes as text.
-    const read = typeof number === 'string' && /^\d{16}$/.test(number) ? Number(number) : number;
     // Only a wait may be negative: -1 is never.
     const least = i % ANSWER_WIDTH === 1 ? -1 : 0;
     const most = i % ANSWER_WIDTH === 0 ? plan.terms[i / ANSWER_WIDTH].numbers[0] : Infinity;
-    if (!Number.isSafeInteger(read) || (read as number) < least || (read as number) > most)
-      throw replyError(reply);
-    return (read as number) + 0;
+    return readWhole(reply, number, least, most);
   });
+}
+
+function readWhole(reply: unknown, number: unknown, least: number, most: number): number {
+  // Only what is too big for clients to read exactly comes as text.
+  const read = typeof number === 'string' && /^\d{16}$/.test(number) ? Number(number) : number;
+  if (!Number.isSafeInteger(read) || (read as number) < least || (read as number) > most)
+    throw replyError(reply);
+  return (read as number) + 0;
 }
 
 function replyError(reply: unknown): StoreError {
