@@ -15,7 +15,7 @@ export function parseName(value: unknown, name: string, code: ErrorCode): string
   return value;
 }
 
-/** Throws if `given` has a key that is not among `known`. */
+/** Throws if `given` has keys that are not among `known`. */
 export function refuseUnknown(
   given: object,
   known: readonly string[],
@@ -23,16 +23,15 @@ export function refuseUnknown(
   code: ErrorCode,
   path = '',
 ): void {
-  for (const key of Object.keys(given)) {
-    if (!known.includes(key) && (given as Record<string, unknown>)[key] !== undefined) {
-      const meant = likelyOption(key, known);
-      const hint = meant === undefined ? '' : `: did you mean \`${path}${meant}\`?`;
-      throw new ArgumentError(
-        code,
-        `Expected the options of ${of} to be among ${known.join(', ')}, got \`${path}${key}\`${hint || '.'}`,
-      );
-    }
-  }
+  // All of them, as whoever comes from another limiter has many.
+  const unknown = Object.entries(given).filter(([key, value]) => value !== undefined && !known.includes(key));
+  if (unknown.length === 0) return;
+  const got = unknown.map(([key]) => {
+    const meant = likelyOption(key, known);
+    return `\`${path}${key}\`${meant === undefined ? '' : ` (did you mean \`${path}${meant}\`?)`}`;
+  });
+  const message = `Expected no option that ${of} does not have, got ${got.join(', ')}. It has ${known.join(', ')}.`;
+  throw new ArgumentError(code, message);
 }
 
 /** Returns `value` if it is one of `values`. */

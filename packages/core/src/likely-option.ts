@@ -17,8 +17,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   message: 'body',
   standardheaders: 'headers',
   legacyheaders: 'headers',
-  skipfailedrequests: 'countOnly',
-  skipsuccessfulrequests: 'countOnly',
+  skipfailedrequests: "countOnly: 'succeeded'",
+  skipsuccessfulrequests: "countOnly: 'failed'",
   allowlist: 'skip',
   whitelist: 'skip',
   redis: 'client',
@@ -39,11 +39,11 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   disableheader: 'headers',
 };
 
-/** Returns the one of the `known` options that someone who wrote `key` may have meant, if there is one. */
+/** Returns the one of the `known` options, with its value where that is clear, that someone who wrote `key` may have meant, if there is one. */
 export function likelyOption(key: string, known: readonly string[]): string | undefined {
   const lower = key.toLowerCase();
   const meant = Object.hasOwn(ELSEWHERE, lower) ? ELSEWHERE[lower] : undefined;
-  if (meant !== undefined && known.includes(meant)) return meant;
+  if (meant !== undefined && known.includes(meant.split(':')[0])) return meant;
   return known.find((option) => isSlip(lower, option.toLowerCase()));
 }
 

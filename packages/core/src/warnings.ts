@@ -27,7 +27,11 @@ export function warnedOf(code: WarningCode): boolean {
 }
 
 /** Warns, unless it has been said before. */
-export function warnOnce(code: WarningCode, message: string, page = 'docs/reference/errors.md'): void {
+export function warnOnce(
+  code: WarningCode,
+  message: string,
+  page: string = `docs/reference/errors.md#${code.toLowerCase()}`,
+): void {
   if (given().has(code)) return;
   given().add(code);
   process.emitWarning(message, { type: 'SluiceWarning', code, detail: `See ${page}.` });

@@ -353,7 +353,12 @@ export function construction(start: Start): void {
     [
       'an unknown option',
       { ...fine, max: 5 },
-      /^Expected the options of rateLimit to be among .+, got `max`: did you mean `limit`\?$/,
+      /^Expected no option that rateLimit does not have, got `max` \(did you mean `limit`\?\)\. It has /,
+    ],
+    [
+      'several, and what they are elsewhere',
+      { ...fine, windowMs: 5, skipFailedRequests: true, foo: 1, bar: undefined },
+      /, got `windowMs` \(did you mean `window`\?\), `skipFailedRequests` \(did you mean `countOnly: 'succeeded'`\?\), `foo`\. /,
     ],
     [
       'an unknown algorithm',
@@ -363,7 +368,7 @@ export function construction(start: Start): void {
     [
       'an option of another algorithm',
       { ...fine, algorithm: 'fixed-window', burst: 2 },
-      /^Expected the options of fixed-window to be among .+, got `burst`\.$/,
+      /^Expected no option that fixed-window does not have, got `burst`\. It has /,
     ],
     [
       'an unknown header format',

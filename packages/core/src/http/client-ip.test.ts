@@ -198,7 +198,7 @@ describe('clientIp', () => {
     [
       'an unknown option',
       { trust: 1, proxies: 1 },
-      /^Expected the options of clientIp to be among .+, got `proxies`\.$/,
+      /^Expected no option that clientIp does not have, got `proxies`\. It has trust, header, ipv6Prefix\.$/,
     ],
   ];
   it.each(wrong)('refuses %s', (_, options, message) => {

@@ -382,7 +382,11 @@ describe('a client without an address', () => {
     expect(warnings).toEqual([
       [
         expect.stringMatching(/^A request has no client address; /),
-        { type: 'SluiceWarning', code: 'SLUICE_NO_ADDRESS', detail: 'See docs/reference/errors.md.' },
+        {
+          type: 'SluiceWarning',
+          code: 'SLUICE_NO_ADDRESS',
+          detail: 'See docs/reference/errors.md#sluice_no_address.',
+        },
       ],
     ]);
   });

@@ -54,7 +54,7 @@ describe('The options of a RedisStore', () => {
     ),
     ['a month', { timeout: '30d' }, '`timeout` to be at most 24 days, got "30d".'],
     ['no function', { onStateChange: 'log' }, '`onStateChange` to be a function, got "log".'],
-    ['an unknown one', { timeOut: 5 }, 'got `timeOut`: did you mean `timeout`?'],
+    ['an unknown one', { timeOut: 5 }, 'got `timeOut` (did you mean `timeout`?)'],
   ];
   it.each(wrong)('are refused in one sentence: %s', (_, options, sentence) => {
     expect(() => new RedisStore({ client: commands, ...options } as never)).toThrow(sentence);
