@@ -26,29 +26,29 @@ import type { Clock, Decision, Eventually, ParsedPolicy, Policy, Store } from '.
 /** What a limiter is made of. */
 export interface LimiterOptions<A extends boolean = false> {
   /** Part of every key and of header policy names; one limiter per name and store. Default `'default'`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** One decision for all of them: a request that any of them denies is charged to none. */
   readonly policies: readonly Policy[];
   /** Where state lives. Default: a {@link MemoryStore} of its own. */
-  readonly store?: Store<A>;
+  readonly store?: Store<A> | undefined;
   /** Where `now` comes from. Default: the store's own clock, which is the right one for shared state. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /**
    * What to do while an asynchronous store fails. `'local'` (the default) decides in this process, as with a
    * `MemoryStore`, and charges the store when it is back; `'allow'` admits and `'deny'` refuses everything; `'throw'`
    * rejects with the StoreError. A synchronous store has no need of it.
    */
-  readonly onStoreError?: OnStoreError;
+  readonly onStoreError?: OnStoreError | undefined;
   /** The part of every limit that `'local'` admits, rounded down, of a limit above 0 at least 1: above 0, at most 1. Default 1. */
-  readonly localShare?: number;
+  readonly localShare?: number | undefined;
 }
 
 /** What one request brings along. */
 export interface RequestOptions {
   /** The units it takes: an integer of at least 0. Default 1. */
-  readonly cost?: number;
+  readonly cost?: number | undefined;
   /** Stands in for the policy's limit this once; by policy name where there are several. */
-  readonly limit?: number | Readonly<Record<string, number>>;
+  readonly limit?: number | Readonly<Record<string, number>> | undefined;
 }
 
 /**

@@ -19,7 +19,7 @@ export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd' | 'w'}`
 /** What every policy has. */
 export interface PolicyBase {
   /** Names the policy in keys, headers and decisions. Printable ASCII without `:{}"\`. Default: `default`, or its place. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Units admitted per window: an integer of at least 0, or `Infinity` to switch the policy off. */
   readonly limit: number;
   /** The window that `limit` is counted over. */
@@ -40,7 +40,7 @@ export interface FixedWindowPolicy
   /** Counts by window. */
   readonly algorithm: 'fixed-window';
   /** Count denied requests as well. Default `false`. */
-  readonly countDenied?: boolean;
+  readonly countDenied?: boolean | undefined;
 }
 
 /** Keeps every admitted request: never more than the limit in any window. */
@@ -54,15 +54,15 @@ export interface SlidingWindowLogPolicy
 /** Counts in `buckets` and estimates the part of the oldest one that is still inside the window. */
 export interface SlidingWindowCounterPolicy extends PolicyBase, Without<'burst' | 'capacity' | 'maxDelay'> {
   /** The default: need not be said. */
-  readonly algorithm?: 'sliding-window-counter';
+  readonly algorithm?: 'sliding-window-counter' | undefined;
   /** How many buckets the window is cut into; `window` must be a multiple of it. Default 1. */
-  readonly buckets?: number;
+  readonly buckets?: number | undefined;
   /** How the bucket at the edge counts: in proportion, not at all, or in full. Default `'weighted'`. */
-  readonly edge?: 'weighted' | 'drop' | 'keep';
+  readonly edge?: 'weighted' | 'drop' | 'keep' | undefined;
   /** `'down'` drops the fraction of the estimate before it is compared. Default `'none'`. */
-  readonly rounding?: 'none' | 'down';
+  readonly rounding?: 'none' | 'down' | undefined;
   /** Count denied requests as well. Default `false`. */
-  readonly countDenied?: boolean;
+  readonly countDenied?: boolean | undefined;
 }
 
 /** A bucket of `burst` tokens that refills at `limit` per `window`. */
@@ -72,7 +72,7 @@ export interface TokenBucketPolicy
   /** Keeps the tokens and the instant they were counted at. */
   readonly algorithm: 'token-bucket';
   /** The most that can be taken at once. Default: the limit. */
-  readonly burst?: number;
+  readonly burst?: number | undefined;
 }
 
 /** The token bucket as one number per key (the theoretical arrival time of ITU-T I.371). */
@@ -82,7 +82,7 @@ export interface GcraPolicy
   /** Keeps the instant at which the bucket will be full. */
   readonly algorithm: 'gcra';
   /** The most that can be taken at once. Default: the limit. */
-  readonly burst?: number;
+  readonly burst?: number | undefined;
 }
 
 /** A queue that lets requests out evenly, at `limit` per `window`. */
@@ -92,22 +92,23 @@ export interface LeakyBucketPolicy
   /** Keeps the level of the queue and the instant it was counted at. */
   readonly algorithm: 'leaky-bucket';
   /** How much fits into the queue. Default: the limit. */
-  readonly capacity?: number;
+  readonly capacity?: number | undefined;
   /**
    * The longest wait: lowers the capacity until no request that takes a place waits longer. One that finds no place
    * within it is denied.
    */
-  readonly maxDelay?: Duration;
+  readonly maxDelay?: Duration | undefined;
 }
 
+// The default stands last: it is the one that the compiler then speaks of where none fits.
 /** An algorithm with its numbers. */
 export type Policy =
   | FixedWindowPolicy
   | SlidingWindowLogPolicy
-  | SlidingWindowCounterPolicy
   | TokenBucketPolicy
   | GcraPolicy
-  | LeakyBucketPolicy;
+  | LeakyBucketPolicy
+  | SlidingWindowCounterPolicy;
 
 /** What one policy says of a request. */
 export interface PolicyDecision {

@@ -103,7 +103,7 @@ export class Counter implements Model {
   readonly #edge: string;
   readonly #down: boolean;
 
-  constructor(window: bigint, policy: Policy & { algorithm?: 'sliding-window-counter' }) {
+  constructor(window: bigint, policy: Policy & { algorithm?: 'sliding-window-counter' | undefined }) {
     this.#buckets = BigInt(policy.buckets ?? 1);
     this.#bucket = window / this.#buckets;
     this.#edge = policy.edge ?? 'weighted';

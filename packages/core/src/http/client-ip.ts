@@ -29,9 +29,9 @@ export interface ClientIpOptions {
    * Where they write it. `'forwarded'` is read by RFC 7239, all others as a list of addresses. Take one that every one
    * of them sets or adds to. Default `'x-forwarded-for'`.
    */
-  readonly header?: string;
+  readonly header?: string | undefined;
   /** How many bits of an IPv6 address tell customers apart: 32 to 64. Default 56. */
-  readonly ipv6Prefix?: number;
+  readonly ipv6Prefix?: number | undefined;
 }
 
 /** Longer chains are no client's, but made to be long. */

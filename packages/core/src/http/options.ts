@@ -37,7 +37,7 @@ export interface SeveralPolicies<Req> {
   /** A request that any of them denies is charged to none. */
   readonly policies: readonly Policy[];
   /** Stands in for the policies' own limits, by name. */
-  readonly limit?: LimitFunction<Req>;
+  readonly limit?: LimitFunction<Req> | undefined;
   /** Instead of these: see {@link ReadyLimiter}. */
   readonly limiter?: never;
 }
@@ -47,7 +47,7 @@ export interface ReadyLimiter<Req> {
   /** Who decides; what it is made of cannot be said again here. */
   readonly limiter: Limiter;
   /** Stands in for the limiter's own limits. */
-  readonly limit?: LimitFunction<Req>;
+  readonly limit?: LimitFunction<Req> | undefined;
   /** The limiter has them. */
   readonly policies?: never;
   /** The limiter has one. */
@@ -63,61 +63,61 @@ export interface ReadyLimiter<Req> {
 /** What does not depend on where the policy comes from. */
 export interface CommonOptions<Req, Handler> {
   /** Names the limiter in keys and headers. Give each limiter of a shared store its own. Default `'default'`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Where state lives. Default: a `MemoryStore` of its own. */
-  readonly store?: Store;
+  readonly store?: Store | undefined;
   /**
    * What to do while the store fails: decide in this process (`'local'`, the default), `'allow'` or `'deny'` (with a
    * 503) all requests, or `'throw'` the error to the framework.
    */
-  readonly onStoreError?: OnStoreError;
+  readonly onStoreError?: OnStoreError | undefined;
   /** The part of every limit that `'local'` admits: above 0, at most 1. Default 1. */
-  readonly localShare?: number;
+  readonly localShare?: number | undefined;
   /** Who is asking. A function that returns `undefined`, `null` or `''` means: take the address, which is the default. */
-  readonly key?: (request: Req) => Awaitable<string | null | undefined>;
+  readonly key?: ((request: Req) => Awaitable<string | null | undefined>) | undefined;
   /** How many bits of an IPv6 address tell customers apart: 32 to 64. Default 56. */
-  readonly ipv6Prefix?: number;
+  readonly ipv6Prefix?: number | undefined;
   /** The units a request takes. Default 1. */
-  readonly cost?: number | ((request: Req) => Awaitable<number>);
+  readonly cost?: (number | ((request: Req) => Awaitable<number>)) | undefined;
   /** Requests of which it returns `true` are not limited. */
-  readonly skip?: (request: Req) => Awaitable<boolean>;
+  readonly skip?: ((request: Req) => Awaitable<boolean>) | undefined;
   /**
    * Counts but requests that `'failed'` (a status of 400 or more) or `'succeeded'` (any other), or those of which a
    * function returns `true`, asked when the response is over. All are charged first; those that do not count are given
    * back. One whose client left before all was sent counts, unless the function says otherwise. Default `false`: all.
    */
-  readonly countOnly?: 'failed' | 'succeeded' | CountsFunction<Req> | false;
+  readonly countOnly?: 'failed' | 'succeeded' | CountsFunction<Req> | false | undefined;
   /** Limit CORS preflights as well. Default `false`. */
-  readonly preflight?: boolean;
+  readonly preflight?: boolean | undefined;
   /**
    * How many requests of a leaky bucket are held at once until it is their turn: the next one is answered with a 503.
    * Default 1000.
    */
-  readonly maxHeld?: number;
+  readonly maxHeld?: number | undefined;
   /** How limits are told: a format, a list of formats that do not contradict each other, or `false`. Default `'legacy'`. */
-  readonly headers?: HeaderFormat | readonly HeaderFormat[] | false;
+  readonly headers?: HeaderFormat | readonly HeaderFormat[] | false | undefined;
   /** The time in `X-RateLimit-Reset`: in seconds since the `'epoch'` (the default), or in `'seconds'` from now. */
-  readonly resetFormat?: ResetFormat;
+  readonly resetFormat?: ResetFormat | undefined;
   /**
    * Lets `'draft-8'` say who is counted (`pk`): the key, hashed with this secret of at least 16 bytes. Give all
    * servers the same. Without it, nothing is said.
    */
-  readonly partitionSecret?: string | Uint8Array;
+  readonly partitionSecret?: string | Uint8Array | undefined;
   /**
    * The body of a 429 in place of the problem document: text, bytes, or an object, which is sent as JSON. A function
    * of the request and the decision returns one, or nothing for the problem document.
    */
-  readonly body?: BodyOption<Req>;
+  readonly body?: BodyOption<Req> | undefined;
   /** The media type of `body`, where the one of text, bytes or JSON is not right. */
-  readonly contentType?: string;
+  readonly contentType?: string | undefined;
   /** Answers a denied request in place of the problem document. Status and headers are set already. */
-  readonly handler?: Handler;
+  readonly handler?: Handler | undefined;
   /** Hands a `RateLimitError` to the framework's error path in place of an answer. Default `false`. */
-  readonly throw?: boolean;
+  readonly throw?: boolean | undefined;
 }
 
 /** The options of `rateLimit`. */
-export type RateLimitOptions<Req, Handler> = (LonePolicy<Req> | SeveralPolicies<Req> | ReadyLimiter<Req>) &
+export type RateLimitOptions<Req, Handler> = (ReadyLimiter<Req> | SeveralPolicies<Req> | LonePolicy<Req>) &
   CommonOptions<Req, Handler>;
 
 /** Options as a guard reads them; which go together is checked by {@link limiterOf}. */

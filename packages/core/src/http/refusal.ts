@@ -42,7 +42,7 @@ export type Refuse<Req> = (
 /** The options that choose who answers. */
 interface AnswerOptions<Req> {
   readonly handler?: unknown;
-  readonly body?: BodyOption<Req>;
+  readonly body?: BodyOption<Req> | undefined;
   readonly contentType?: unknown;
   readonly throw?: unknown;
 }

@@ -12,7 +12,7 @@ import { MemoryTable } from './memory-table.js';
 /** What a {@link MemoryStore} can be told. */
 export interface MemoryStoreOptions {
   /** The most keys it holds, over all its limiters. Default 1,000,000. */
-  readonly maxKeys?: number;
+  readonly maxKeys?: number | undefined;
 }
 
 /**

@@ -23,14 +23,14 @@ export interface RedisStoreOptions {
   /** An ioredis or iovalkey client, single, Sentinel or Cluster. The store never closes it. */
   readonly client: RedisClient;
   /** What every key begins with, before a colon. Default `'rl'`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** The time that Redis has for a decision. Default `'250ms'`. */
-  readonly timeout?: Duration;
+  readonly timeout?: Duration | undefined;
   /**
    * Called once when the store stops asking Redis, as it failed three times in a row (`state` is `'open'`, `error` the
    * last failure), and once when Redis serves again (`'closed'`).
    */
-  readonly onStateChange?: (event: StoreStateEvent) => void;
+  readonly onStateChange?: ((event: StoreStateEvent) => void) | undefined;
 }
 
 /**

@@ -31,6 +31,27 @@ export async function whichever(redis: boolean): Promise<boolean> {
   return allowed;
 }
 
+/** What a configuration leaves open may be said to be so. */
+const open: { readonly name?: string; readonly burst?: number; readonly buckets?: number } = {};
+createLimiter({
+  name: open.name,
+  store: undefined,
+  clock: undefined,
+  onStoreError: undefined,
+  localShare: undefined,
+  policies: [
+    {
+      name: open.name,
+      limit: 10,
+      window: 1000,
+      algorithm: undefined,
+      buckets: open.buckets,
+      edge: undefined,
+    },
+    { name: 'second', limit: 10, window: 1000, algorithm: 'gcra', burst: open.burst },
+  ],
+});
+
 createLimiter({ policies: [{ algorithm: 'gcra', limit: 10, window: 1000, burst: 20 }] });
 // @ts-expect-error: a window has no burst.
 createLimiter({ policies: [{ algorithm: 'fixed-window', limit: 10, window: 1000, burst: 20 }] });

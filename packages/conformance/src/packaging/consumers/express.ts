@@ -19,6 +19,20 @@ app.use(
   rateLimitByDefault({ policies: [{ limit: 100, window: '1m' }], headers: ['legacy', 'draft-8'] }),
 );
 
+const limitOf: { readonly name?: string; readonly prefix?: number } = {};
+app.use(
+  rateLimit({
+    limit: 100,
+    window: '1m',
+    name: limitOf.name,
+    store: undefined,
+    key: undefined,
+    ipv6Prefix: limitOf.prefix,
+    headers: undefined,
+    handler: undefined,
+  }),
+);
+
 const handler: DenialHandler = (request, response, decision, next) => {
   if (request.path === '/') return next();
   return response.json({ after: decision.retryAfterMs });
