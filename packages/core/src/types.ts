@@ -51,20 +51,6 @@ export interface SlidingWindowLogPolicy
   readonly algorithm: 'sliding-window-log';
 }
 
-/** Counts in `buckets` and estimates the part of the oldest one that is still inside the window. */
-export interface SlidingWindowCounterPolicy extends PolicyBase, Without<'burst' | 'capacity' | 'maxDelay'> {
-  /** The default: need not be said. */
-  readonly algorithm?: 'sliding-window-counter' | undefined;
-  /** How many buckets the window is cut into; `window` must be a multiple of it. Default 1. */
-  readonly buckets?: number | undefined;
-  /** How the bucket at the edge counts: in proportion, not at all, or in full. Default `'weighted'`. */
-  readonly edge?: 'weighted' | 'drop' | 'keep' | undefined;
-  /** `'down'` drops the fraction of the estimate before it is compared. Default `'none'`. */
-  readonly rounding?: 'none' | 'down' | undefined;
-  /** Count denied requests as well. Default `false`. */
-  readonly countDenied?: boolean | undefined;
-}
-
 /** A bucket of `burst` tokens that refills at `limit` per `window`. */
 export interface TokenBucketPolicy
   extends PolicyBase,
@@ -100,7 +86,21 @@ export interface LeakyBucketPolicy
   readonly maxDelay?: Duration | undefined;
 }
 
-// The default stands last: it is the one that the compiler then speaks of where none fits.
+// Last, as that is the one that the compiler speaks of where none fits: the default.
+/** Counts in `buckets` and estimates the part of the oldest one that is still inside the window. */
+export interface SlidingWindowCounterPolicy extends PolicyBase, Without<'burst' | 'capacity' | 'maxDelay'> {
+  /** The default: need not be said. */
+  readonly algorithm?: 'sliding-window-counter' | undefined;
+  /** How many buckets the window is cut into; `window` must be a multiple of it. Default 1. */
+  readonly buckets?: number | undefined;
+  /** How the bucket at the edge counts: in proportion, not at all, or in full. Default `'weighted'`. */
+  readonly edge?: 'weighted' | 'drop' | 'keep' | undefined;
+  /** `'down'` drops the fraction of the estimate before it is compared. Default `'none'`. */
+  readonly rounding?: 'none' | 'down' | undefined;
+  /** Count denied requests as well. Default `false`. */
+  readonly countDenied?: boolean | undefined;
+}
+
 /** An algorithm with its numbers. */
 export type Policy =
   | FixedWindowPolicy
