@@ -12,6 +12,7 @@ const budgets = {
   redis: { warmup: 1, rounds: 7 },
   resilience: { warmup: 2, rounds: 11 },
   http: { warmup: 3, rounds: 5 },
+  flood: {},
 };
 
 const words = process.argv.slice(2);
@@ -30,6 +31,7 @@ const suites = {
   redis: (await import('./suites/redis.mjs')).redis,
   resilience: (await import('./suites/resilience.mjs')).resilience,
   http: (await import('./suites/http.mjs')).http,
+  flood: (await import('./suites/flood.mjs')).flood,
 };
 const unknown = wanted.filter((name) => !Object.hasOwn(suites, name));
 if (unknown.length > 0) {

@@ -32,11 +32,16 @@ export class KeyIndex {
   #left = 0;
   #size = 0;
   readonly #keys = new Column<string>();
+  /** What was asked for last, which is what is added next, and its hash. */
+  #asked = '';
+  #hash = hashOf('');
 
   /** The slot of `key`, 0 if it has none. */
   get(key: string): number {
     if (this.#few !== undefined) return this.#few.get(key) ?? 0;
     const hash = hashOf(key);
+    this.#asked = key;
+    this.#hash = hash;
     const slot = this.#cells[2 * this.#find(this.#cells, hash, key) + 1];
     if (slot !== 0 || this.#old === undefined) return slot;
     return this.#old[2 * this.#find(this.#old, hash, key) + 1];
@@ -56,7 +61,7 @@ export class KeyIndex {
       if (this.#size > FEW) this.#leaveMap(this.#few);
       return;
     }
-    put(this.#cells, hashOf(key), slot);
+    put(this.#cells, key === this.#asked ? this.#hash : hashOf(key), slot);
     // Three quarters full at most: above that, searches grow long.
     if (8 * this.#size > 3 * this.#cells.length) this.#remake(2 * this.#cells.length);
     this.#move();

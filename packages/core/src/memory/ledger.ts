@@ -244,7 +244,8 @@ export class Ledger {
 
   #clear(slot: number, section: Section): void {
     const base = this.#rows.base(slot) + section.offset;
-    this.#rows.piece(slot).fill(0, base, base + section.width);
+    const row = this.#rows.piece(slot);
+    for (let i = 0; i < section.width; i++) row[base + i] = 0;
     if (section.algorithm === undefined) section.journals.set(slot, undefined);
   }
 

@@ -70,6 +70,13 @@ export class MemoryStore implements Store<false> {
 
   /** Gives up one key if the store is full, of the table that grows before all others: expired, admitted, denied. */
   #makeRoom(growing: MemoryTable, now: number): void {
+    if (this.#tables.size === 1) {
+      // Most stores have one: no lists for it.
+      if (growing.size < this.#maxKeys || growing.giveUpExpired(now)) return;
+      this.#evictions += 1;
+      if (!growing.giveUpAdmitted()) growing.giveUpDenied();
+      return;
+    }
     if (this.size < this.#maxKeys) return;
     const others = [...this.#tables.values()].filter((table) => table !== growing);
     const tables = [growing, ...others.sort((a, b) => b.size - a.size)];

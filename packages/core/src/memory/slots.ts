@@ -17,6 +17,9 @@ const MARKED = 4;
 /** The most queue steps that one search for room takes: keeps every call's work constant. */
 const STEPS = 16;
 
+/** How many of each queue are looked at for one that has expired: a round over all finds those that stand further back. */
+const NEAR = 4;
+
 export class Slots {
   /** Per slot: the next and the previous in its queue. Slot 0 is no slot. */
   readonly #links = new Rows(2, (length) => new Int32Array(length));
@@ -75,7 +78,7 @@ export class Slots {
   near(expired: (slot: number) => boolean): number {
     for (const queue of [OPEN, DENIED]) {
       let slot = this.#heads[queue];
-      for (let step = 0; step < STEPS && slot > 0; step++) {
+      for (let step = 0; step < NEAR && slot > 0; step++) {
         if (expired(slot)) return slot;
         slot = this.#links.piece(slot)[this.#links.base(slot)];
       }
