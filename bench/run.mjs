@@ -1,4 +1,4 @@
-// npm run bench [-- suite ...] [-- --quick]: prepares, measures, prints tables, writes results.json.
+// npm run bench [-- suite ...] [-- --quick]: prepares, measures, prints tables, writes results.json and docs/performance.md.
 
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,7 @@ const budgets = {
   resilience: { warmup: 2, rounds: 11 },
   http: { warmup: 3, rounds: 5 },
   flood: {},
+  stall: { warmup: 1, rounds: 7 },
 };
 
 const words = process.argv.slice(2);
@@ -32,6 +33,7 @@ const suites = {
   resilience: (await import('./suites/resilience.mjs')).resilience,
   http: (await import('./suites/http.mjs')).http,
   flood: (await import('./suites/flood.mjs')).flood,
+  stall: (await import('./suites/stall.mjs')).stall,
 };
 const unknown = wanted.filter((name) => !Object.hasOwn(suites, name));
 if (unknown.length > 0) {
@@ -68,6 +70,8 @@ if (results.goals.length > 0) printGoals();
 // Part of a run is no result to compare.
 if (wanted.length === 0 && !quick) {
   writeResults(fileURLToPath(new URL('results.json', import.meta.url)), results);
+  const { writePage } = await import('./page/page.mjs');
+  writePage(fileURLToPath(new URL('../docs', import.meta.url)), results);
 }
 
 function printGoals() {

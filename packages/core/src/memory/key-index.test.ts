@@ -95,3 +95,21 @@ it('An index keeps every key when they become too many for a map', () => {
   for (let i = 0; i < 2 * MANY; i++) pair.add(`key:${i}`, i + 1);
   expect(pair.differences(['key:', `key:${2 * MANY}`])).toEqual([]);
 });
+
+it('An index finds each key where keys come and go while they leave the map', () => {
+  const pair = new Pair(0);
+  for (let i = 0; i < 16_385; i++) pair.add(`key:${i}`, i + 1);
+  let random = 1;
+  for (let step = 0; step < 4000; step++) {
+    random = (Math.imul(random, 1_664_525) + 1_013_904_223) >>> 0;
+    const key = `key:${(random >>> 8) % 20_000}`;
+    if (pair.map.has(key)) {
+      const slot = pair.map.get(key) as number;
+      pair.delete(key);
+      // Another takes its place, or it comes back.
+      if (step % 2 === 0) pair.add(step % 4 === 0 ? `other:${step}` : key, slot);
+    }
+    if (step % 199 === 0) expect(pair.differences([key])).toEqual([]);
+  }
+  expect(pair.differences(Array.from({ length: 20_000 }, (_, i) => `key:${i}`))).toEqual([]);
+});

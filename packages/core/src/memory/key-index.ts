@@ -24,6 +24,8 @@ const MOVED_AT_ONCE = 16;
  */
 export class KeyIndex {
   #few: Map<string, number> | undefined = new Map();
+  /** What is left in the map, once there are too many for it. */
+  #leaving: IterableIterator<[key: string, slot: number]> | undefined;
   #cells = new Int32Array(2 * LEAST_CELLS);
   /** What a change of size has not moved yet. Whole runs of taken cells move at once, so that searches still end right. */
   #old: Int32Array | undefined;
@@ -38,7 +40,10 @@ export class KeyIndex {
 
   /** The slot of `key`, 0 if it has none. */
   get(key: string): number {
-    if (this.#few !== undefined) return this.#few.get(key) ?? 0;
+    if (this.#few !== undefined) {
+      const slot = this.#few.get(key);
+      if (slot !== undefined || this.#leaving === undefined) return slot ?? 0;
+    }
     const hash = hashOf(key);
     this.#asked = key;
     this.#hash = hash;
@@ -56,10 +61,13 @@ export class KeyIndex {
   add(key: string, slot: number): void {
     this.#keys.set(slot, key);
     this.#size += 1;
-    if (this.#few !== undefined) {
-      this.#few.set(key, slot);
-      if (this.#size > FEW) this.#leaveMap(this.#few);
-      return;
+    if (this.#few !== undefined && this.#leaving === undefined) {
+      // One more, and the map would grow.
+      if (this.#size > FEW) this.#leave(this.#few);
+      else {
+        this.#few.set(key, slot);
+        return;
+      }
     }
     put(this.#cells, key === this.#asked ? this.#hash : hashOf(key), slot);
     // Three quarters full at most: above that, searches grow long.
@@ -70,29 +78,30 @@ export class KeyIndex {
   /** Forgets the key that is in `slot`. */
   delete(slot: number): void {
     const key = this.keyOf(slot);
-    if (this.#few !== undefined) {
-      this.#few.delete(key);
-      this.#keys.set(slot, undefined);
-      this.#size -= 1;
-      return;
-    }
-    const hash = hashOf(key);
-    const cell = this.#find(this.#cells, hash, key);
-    if (this.#cells[2 * cell + 1] !== 0) close(this.#cells, cell);
-    else if (this.#old !== undefined) close(this.#old, this.#find(this.#old, hash, key));
+    this.#few?.delete(key);
+    // It may have been moved.
+    if (this.#few === undefined || this.#leaving !== undefined) this.#free(key);
     this.#keys.set(slot, undefined);
     this.#size -= 1;
+    if (this.#few !== undefined) return;
     if (16 * this.#size < this.#cells.length && this.#cells.length > 2 * LEAST_CELLS) {
       this.#remake(this.#cells.length / 2);
     }
     this.#move();
   }
 
-  /** Moves from the map to cells, which takes about a millisecond. */
-  #leaveMap(few: Map<string, number>): void {
-    this.#few = undefined;
+  /** Frees the cell of a key. */
+  #free(key: string): void {
+    const hash = hashOf(key);
+    const cell = this.#find(this.#cells, hash, key);
+    if (this.#cells[2 * cell + 1] !== 0) close(this.#cells, cell);
+    else if (this.#old !== undefined) close(this.#old, this.#find(this.#old, hash, key));
+  }
+
+  /** Begins to move from the map to cells. */
+  #leave(few: Map<string, number>): void {
+    this.#leaving = few.entries();
     this.#cells = new Int32Array(4 * FEW);
-    for (const [key, slot] of few) put(this.#cells, hashOf(key), slot);
   }
 
   /** The cell that holds `key`, or the free one where the search for it ends. */
@@ -117,8 +126,9 @@ export class KeyIndex {
     while (this.#old[2 * this.#next + 1] !== 0) this.#next += 1;
   }
 
-  /** Moves some cells on, up to the end of a run. */
+  /** Moves some keys on, and some cells up to the end of a run. */
   #move(): void {
+    this.#moveFromMap();
     const old = this.#old;
     if (old === undefined) return;
     const mask = (old.length >> 1) - 1;
@@ -131,6 +141,20 @@ export class KeyIndex {
       this.#left -= 1;
     }
     this.#old = undefined;
+  }
+
+  #moveFromMap(): void {
+    for (let moved = 0; this.#leaving !== undefined && moved < MOVED_AT_ONCE; moved++) {
+      const { done, value } = this.#leaving.next();
+      if (done) {
+        this.#few = undefined;
+        this.#leaving = undefined;
+        return;
+      }
+      const [key, slot] = value;
+      // It stays in the map until all are moved: a map that shrinks stops the process as well.
+      put(this.#cells, hashOf(key), slot);
+    }
   }
 }
 
