@@ -28,8 +28,8 @@ export function showDecision(request: Request, decision: Decision): void {
     decorated = decorate(prototype);
     known.set(prototype, decorated);
   }
-  // To assign would have each request grow a property: see placeOn.
-  if (!decorated) request.rateLimit = decision;
+  // To assign would have each request grow a property (see placeOn), but one that was assigned before hides ours.
+  if (!decorated || Object.hasOwn(request, 'rateLimit')) request.rateLimit = decision;
 }
 
 /** Defines the property for all requests of Express, unless it is there; returns whether it is ours. */
@@ -41,7 +41,11 @@ function decorate(prototype: object): boolean {
   const probe: Pick<Request, 'rateLimit'> = Object.create(prototype, { rawHeaders: { value: [] } });
   const value = {} as Decision;
   (placeOn(probe as Request) as Place)[OTHER] = { value, decision: undefined };
-  return probe.rateLimit === value;
+  try {
+    return probe.rateLimit === value;
+  } catch {
+    return false;
+  }
 }
 
 /** Express' own prototype, of which all applications inherit: on the way out of one, a request keeps what it has. */

@@ -16,6 +16,16 @@ for (const [name, createApp] of Object.entries(versions)) {
   adapterSuite({ name, start: starting(createApp), http2: false });
 }
 
+/** Reads a body whatever its type. */
+const textOf = (response: unknown, done: (error: Error | null, text: string) => void) => {
+  let text = '';
+  (response as NodeJS.ReadableStream)
+    .on('data', (chunk) => {
+      text += chunk;
+    })
+    .on('end', () => done(null, text));
+};
+
 const expressOptions = (options: Parameters<Start>[0]['limits'][number]) =>
   optionsFor<ExpressRateLimitOptions>(
     options,
@@ -58,7 +68,7 @@ function starting(createApp: typeof express): Start {
   };
 }
 
-describe.each(Object.entries(versions))('the middleware on %s', (_, createApp) => {
+describe.each(Object.entries(versions))('the middleware on %s', (name, createApp) => {
   const servers: Server[] = [];
 
   afterEach(() => {
@@ -194,6 +204,80 @@ describe.each(Object.entries(versions))('the middleware on %s', (_, createApp) =
     Object.defineProperty(own.request, 'rateLimit', { value: 'own', writable: true });
     own.get('/', limit, show);
     expect((await request(await serve(own)).get('/')).body).toBe(3);
+  });
+
+  it('shows the decision where something else stood on the first requests before', async () => {
+    // A copy of its own, whose requests have not been seen.
+    const own = jest.requireActual<typeof express>(name === 'Express 5' ? 'express' : 'express4');
+    const app = own();
+    app.use((request, _response, next) => {
+      Object.defineProperty(request, 'rateLimit', {
+        value: { limit: 7 },
+        writable: true,
+        configurable: true,
+      });
+      next();
+    });
+    app.get('/', rateLimit({ limit: 3, window: '1h' }), (request, response) => {
+      response.json(request.rateLimit?.limit);
+    });
+    const server = await serve(app);
+    for (let i = 0; i < 2; i++) expect((await request(server).get('/')).body).toBe(3);
+  });
+
+  it.each([
+    ['before', {}],
+    ['before, and is denied', { limit: 0 }],
+    ['before, and is denied with an error', { limit: 0, throw: true }],
+    ['before, while something is waited for', { key: async () => 'k', limit: 0, throw: true }],
+  ])('leaves a response alone that was ended %s', async (_what, options) => {
+    const app = createApp();
+    const passed: unknown[] = [];
+    // More than a socket takes at once: whoever destroys it cuts it off.
+    const body = Buffer.alloc(8_000_000, 'a');
+    app.use((_request, response, next) => {
+      response.end(body);
+      next();
+    });
+    app.use(rateLimit({ limit: 5, window: '1h', ...options }));
+    app.use((_request: Request, _response: Response) => void passed.push('handler'));
+    app.use((error: Error, _request: Request, _response: Response, next: NextFunction) => {
+      passed.push(error);
+      next(error);
+    });
+    const reply = await request(await serve(app))
+      .get('/')
+      .buffer(true)
+      .parse(textOf);
+    expect([reply.status, reply.body.length, passed]).toEqual([200, body.length, []]);
+  });
+
+  it('leaves a response alone that a function of its own ends, begun before or not', async () => {
+    for (const begun of [false, true]) {
+      for (const end of ['key', 'skip', 'cost'] as const) {
+        const app = createApp();
+        const passed: string[] = [];
+        app.use((_request, response, next) => {
+          if (begun) response.write('begun, ');
+          next();
+        });
+        const answers = { key: 'k', skip: false, cost: 1 } as const;
+        const ends = ({ res }: Request) => {
+          res?.end('ended');
+          return answers[end];
+        };
+        app.use(rateLimit({ limit: 5, window: '1h', [end]: ends }));
+        app.use((_request: Request, response: Response) => {
+          passed.push('handler');
+          response.end();
+        });
+        const reply = await request(await serve(app))
+          .get('/')
+          .buffer(true)
+          .parse(textOf);
+        expect([end, reply.body, passed]).toEqual([end, begun ? 'begun, ended' : 'ended', []]);
+      }
+    }
   });
 
   it('limits what looks like a request, and shows the decision on it', () => {

@@ -90,19 +90,8 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
       return;
     }
     if ('then' in verdict)
-      verdict.then((settled) => answerLater(settled, begun, request, response, next)).then(undefined, next);
+      verdict.then((settled) => answer(settled, begun, request, response, next)).then(undefined, next);
     else answer(verdict, begun, request, response, next);
-  }
-
-  function answerLater(
-    verdict: Verdict,
-    begun: boolean,
-    request: Request,
-    response: Response,
-    next: NextFunction,
-  ): void {
-    // Something else may have answered while the store was asked.
-    if (!response.writableEnded) answer(verdict, begun, request, response, next);
   }
 
   /** @param begun - whether the head had been sent before: then it can be told no more. */
@@ -113,7 +102,8 @@ export function rateLimit(options: ExpressRateLimitOptions): RateLimitMiddleware
     response: Response,
     next: NextFunction,
   ): void {
-    if (gone) return;
+    // Something else may have answered before, or meanwhile: then the head is sent at least.
+    if (gone || (begun && response.writableEnded)) return;
     if (decision !== undefined) showDecision(request, decision);
     if (!begun && !setHeaders(request, response, headers)) return;
     if (denial === undefined || decision === undefined) {

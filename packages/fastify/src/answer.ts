@@ -25,8 +25,8 @@ export function answer(
   const { raw } = reply;
   // Nobody is there, and Fastify is to know that nothing comes.
   if (gone) reply.hijack();
-  // Something else may have answered meanwhile.
-  if (gone || (!begun && raw.headersSent)) return false;
+  // Something else may have answered before, or meanwhile.
+  if (gone || reply.sent || raw.writableEnded || (raw.headersSent && !begun)) return false;
   if (decision !== undefined) request.rateLimit = decision;
   if (!begun) {
     for (const [name, value] of headers) reply.header(name, value);
@@ -54,11 +54,7 @@ export function answerLater(
   reply: FastifyReply,
   done: (error?: Error) => void,
 ): void {
-  const answered = verdict.then((settled) => {
-    // Something else may have answered while the store was asked.
-    if (!settled.gone && (reply.sent || reply.raw.writableEnded)) return false;
-    return answer(guard, settled, begun, request, reply, done);
-  });
+  const answered = verdict.then((settled) => answer(guard, settled, begun, request, reply, done));
   // What is thrown further on is not to come back here.
   answered.then((goesOn) => goesOn && done(), done);
 }

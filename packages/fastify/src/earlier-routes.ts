@@ -26,14 +26,14 @@ export interface AddedRoute extends Route {
   readonly options: RouteOptions;
 }
 
-/** Those of each application, by its server, in the order in which they were added. */
+/** Those of each application, by its first instance, in the order in which they were added. */
 const added = new WeakMap<object, AddedRoute[]>();
 
 // Every application tells of itself on this channel before anything can be added to it.
 subscribe('fastify.initialization', (message) => {
   const { fastify } = message as { fastify: FastifyInstance };
   const routes: AddedRoute[] = [];
-  added.set(fastify.server, routes);
+  added.set(fastify, routes);
   fastify.addHook('onRoute', function add(options) {
     const { method, url, constraints } = options;
     const route = { method, url, constraints, instance: this, options };
@@ -44,7 +44,7 @@ subscribe('fastify.initialization', (message) => {
 
 /** Whether the routes of an instance are known, those from before the plugin included. */
 export function knowsRoutesOf(instance: FastifyInstance): boolean {
-  return added.has(instance.server);
+  return addedTo(instance) !== undefined;
 }
 
 /**
@@ -52,9 +52,18 @@ export function knowsRoutesOf(instance: FastifyInstance): boolean {
  * was made before this module was loaded.
  */
 export function routesOf(instance: FastifyInstance): readonly AddedRoute[] {
-  const routes = added.get(instance.server) ?? [];
+  const routes = addedTo(instance) ?? [];
   // A child inherits from its parent.
   return routes.filter(
     ({ instance: own }) => own === instance || Object.prototype.isPrototypeOf.call(instance, own),
   );
+}
+
+/** A child inherits from its parent, and so at last from the first. */
+function addedTo(instance: FastifyInstance): AddedRoute[] | undefined {
+  for (let each: object | null = instance; each !== null; each = Object.getPrototypeOf(each)) {
+    const routes = added.get(each);
+    if (routes !== undefined) return routes;
+  }
+  return undefined;
 }

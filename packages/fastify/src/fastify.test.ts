@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import cors from '@fastify/cors';
 import { adapterSuite, bodiesOf, optionsFor, type Start } from '@sluice/conformance';
@@ -826,6 +826,24 @@ describe('the plugin', () => {
       }
     });
 
+    it('leaves a reply alone that a function of its own has hijacked', async () => {
+      const app = create();
+      const replies: FastifyReply[] = [];
+      app.addHook('onRequest', (_request, reply, done) => {
+        replies.push(reply);
+        done();
+      });
+      const key = () => {
+        replies.at(-1)?.hijack();
+        setImmediate(() => replies.at(-1)?.raw.end('mine'));
+        return 'k';
+      };
+      await app.register(rateLimit, { ...one, limit: 0, key });
+      app.get('/', hello);
+      const reply = await ask(app, '/');
+      expect([reply.status, reply.body]).toEqual([200, 'mine']);
+    });
+
     it('leaves a response alone that was begun while the limiter waited', async () => {
       const app = create();
       const errors: unknown[] = [];
@@ -900,6 +918,33 @@ describe('the plugin', () => {
     const mixed: RouteRateLimitOptions = { algorithm: 'fixed-window', burst: 5 };
     expect([unknown, mixed]).toHaveLength(2);
   });
+});
+
+it('knows the routes of each application, though they share a server', async () => {
+  let handler: (request: unknown, response: unknown) => void = () => {};
+  const server = createServer((request, response) => handler(request, response));
+  const app = Fastify({
+    serverFactory: (own) => {
+      handler = own as typeof handler;
+      return server;
+    },
+  });
+  app.get('/free', { config: { rateLimit: false } }, () => 'free');
+  app.get('/own', { config: { rateLimit: { limit: 2 } } }, () => 'own');
+  await app.register(rateLimit, { limit: 1, window: '1h' });
+  await Fastify({ serverFactory: () => server }).ready();
+  await app.ready();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const statusesOf = async (url: string) => {
+    const all: number[] = [];
+    for (let i = 0; i < 3; i++) all.push((await fetch(`http://127.0.0.1:${port}${url}`)).status);
+    return all;
+  };
+  expect(await statusesOf('/free')).toEqual([200, 200, 200]);
+  expect(await statusesOf('/own')).toEqual([200, 200, 429]);
+  server.closeAllConnections();
+  server.close();
 });
 
 it('goes on with a response that was begun before, and ends one that is denied', async () => {

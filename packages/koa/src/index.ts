@@ -7,11 +7,11 @@
 import type { Decision } from '@sluice/core';
 import {
   createGuard,
+  exposeHeaders,
   type Header,
   type Host,
   listsHops,
   type RateLimitOptions,
-  setHeaders,
 } from '@sluice/core/http';
 import type { Context, Middleware } from 'koa';
 
@@ -68,16 +68,16 @@ export function rateLimit(options: KoaRateLimitOptions): Middleware {
   return async function limitRate(context, next) {
     const { req, res } = context;
     const begun = res.headersSent;
-    let verdict = guard.check(context, res);
-    if ('then' in verdict) {
-      verdict = await verdict;
-      // Something else may have answered while the store was asked.
-      if (res.writableEnded) return;
-    }
-    const { decision, headers, denial, gone } = verdict;
-    if (gone) return;
+    const verdict = guard.check(context, res);
+    // A wait costs, and most verdicts are here at once.
+    const { decision, headers, denial, gone } = 'then' in verdict ? await verdict : verdict;
+    // Something else may have answered before, or meanwhile.
+    if (gone || res.writableEnded || (res.headersSent && !begun)) return;
     if (decision !== undefined) context.state.rateLimit = decision;
-    if (!begun && !setHeaders(req, res, headers)) return;
+    if (!begun) {
+      for (const [name, value] of headers) context.set(name, value);
+      exposeHeaders(req, res, headers);
+    }
     try {
       if (denial === undefined || decision === undefined) return await next();
       if (denial.error !== undefined) throw denial.error;

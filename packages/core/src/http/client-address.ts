@@ -15,6 +15,9 @@ import { warnOfTrustingEveryone } from './trust.js';
 /** Keys for so many addresses are kept as they are: a new text is to be hashed, which takes longer than deciding. */
 const MOST_KNOWN = 1000;
 
+/** The longest address has 45 characters, without port and zone. */
+const LONGEST_KNOWN = 64;
+
 /** Misconfiguration shows at once, or again: looking at each request would have Node make its headers. */
 const LOOKED_AT_FIRST = 100;
 
@@ -54,10 +57,13 @@ export class ClientAddresses<Req> {
   #keyFor(text: string | undefined): string | undefined {
     const known = this.#known.get(text as string);
     if (known !== undefined) return known;
-    const key = keyOfAddress(text, this.#ipv6Prefix);
+    if (text === undefined || text.length > LONGEST_KNOWN) return keyOfAddress(text, this.#ipv6Prefix);
+    // A copy: what was cut out of a header keeps all of it.
+    const own = Buffer.from(text).toString();
+    const key = keyOfAddress(own, this.#ipv6Prefix);
     if (key === undefined) return undefined;
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
-    this.#known.set(text as string, key);
+    this.#known.set(own, key);
     return key;
   }
 

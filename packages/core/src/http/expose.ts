@@ -73,7 +73,7 @@ export function exposeHeaders(
 /** By the headers as they came, if there are any: Node makes the others when they are first asked for. */
 function isCrossOrigin(request: MaybeCrossOrigin): boolean {
   const raw = request.rawHeaders;
-  if (raw === undefined || raw.length === 0) return request.headers.origin !== undefined;
+  if (!Array.isArray(raw) || raw.length === 0) return request.headers.origin !== undefined;
   for (let i = 0; i < raw.length; i += 2) {
     if (raw[i].length === ORIGIN.length && lower(raw[i]) === ORIGIN) return true;
   }

@@ -1,11 +1,19 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
+import { Agent, createServer, IncomingMessage, request, type Server } from 'node:http';
+import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseList } from 'structured-headers';
 import { createLimiter, type Limiter, MemoryStore, manualClock, type Policy } from '../index.js';
-import { createGuard, createRouteGuards, type Guard, type Host, type RateLimitOptions } from './index.js';
+import {
+  createGuard,
+  createRouteGuards,
+  type Guard,
+  type Host,
+  type RateLimitOptions,
+  type Verdict,
+} from './index.js';
 
 type Handler = () => unknown;
 type Options = RateLimitOptions<IncomingMessage, Handler>;
@@ -251,6 +259,72 @@ describe('several guards on one request', () => {
       'X-RateLimit-Limit': '5',
       RateLimit: '"loud";r=4;t=8',
     });
+  });
+});
+
+describe('a guard whose functions take their time', () => {
+  const headers = 'draft-8';
+
+  it.each([
+    ['a cost', { cost: async () => 1 }],
+    ['a limit', { limit: async () => 5 }],
+    ['a key', { key: async () => 'k' }],
+    ['a skip', { skip: async () => false }],
+  ] as [string, Partial<Options>][])('loses nothing of what others do meanwhile: %s', async (_what, own) => {
+    const [a, b] = ['a', 'b'].map((name) => guardOf({ ...hour, headers, name, ...own } as Options));
+    const request = from('192.0.2.1');
+    await Promise.all([a.check(request), b.check(request)]);
+    expect(
+      parseList((await headersOf(guardOf({ ...hour, headers, name: 'c' }), request)).RateLimit),
+    ).toHaveLength(3);
+    expect(await a.check(request)).toEqual({ headers: [] });
+  });
+
+  it('loses nothing of what its own functions do with others', async () => {
+    const inner = guardOf({ ...hour, headers, name: 'inner' });
+    const request = from('192.0.2.1');
+    const asks = () => {
+      inner.check(request);
+      return 1;
+    };
+    for (const own of [
+      { cost: asks },
+      { limit: asks },
+      { key: () => `${asks()}` },
+      { skip: () => asks() > 1 },
+    ]) {
+      const outer = guardOf({ ...hour, headers, name: 'outer', ...own } as Options);
+      outer.check(request);
+    }
+    expect(inner.check(request)).toEqual({ headers: [] });
+    expect(inner.limiter.peek('ip:192.0.2.1')).toMatchObject({ remaining: 2 });
+  });
+});
+
+describe('a request of Node', () => {
+  const made = () => {
+    const request = new IncomingMessage(new Socket());
+    Object.defineProperty(request.socket, 'remoteAddress', { value: '192.0.2.1' });
+    return request;
+  };
+
+  it('is charged once however it is wrapped', () => {
+    const guard = guardOf(hour);
+    const request = made();
+    for (const each of [request, Object.create(request), new Proxy(request, {})]) guard.check(each);
+    expect(guard.limiter.peek('ip:192.0.2.1')).toMatchObject({ remaining: 2 });
+  });
+
+  it('that is made up is told from others, though they share their headers or make them anew', () => {
+    const guard = guardOf(hour);
+    const rawHeaders: string[] = [];
+    const sharing = () => ({ ...from('192.0.2.1'), rawHeaders }) as IncomingMessage;
+    expect([sharing(), sharing()].map((each) => (guard.check(each) as Verdict).decision?.remaining)).toEqual([
+      2, 1,
+    ]);
+    const anew = Object.defineProperty(from('192.0.2.2'), 'rawHeaders', { get: () => [] });
+    guard.check(anew);
+    expect(guard.check(anew)).toEqual({ headers: [] });
   });
 });
 

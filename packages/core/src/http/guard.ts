@@ -64,13 +64,14 @@ export interface Guard<Req, Handler = unknown> {
   check(request: Req, response?: Line): Awaitable<Verdict>;
 }
 
+type KeyFunction<Req> = NonNullable<LooseOptions<Req, never>['key']>;
+
 const PASS: Verdict = { headers: [] };
 const GONE: Verdict = { headers: [], gone: true };
 
 /** A request on its way through a guard. */
 interface Visit<Req> {
   readonly request: Req;
-  readonly raw: IncomingMessage;
   /** Where its trail stands. */
   readonly place: object;
   readonly response: Line | undefined;
@@ -141,23 +142,21 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     const raw = this.#host.raw(request);
     if (this.#options.preflight !== true && isPreflight(raw)) return PASS;
     const place = placeOn(raw);
-    const trail = trailOn(place, raw);
+    const trail = trailOn(place);
     const { skip, key } = this.#options;
     // With a key of the user's, the second time may be another's turn.
     if (key === undefined && hasJudged(trail, this)) return PASS;
     if (this.#watch?.see(raw) === false) this.#watch = undefined;
     // As long as it is there: after a wait it may not be.
     const address = skip === undefined && key === undefined ? undefined : this.#addresses.seen(request);
-    const visit = { request, raw, place, response, trail, address };
+    const visit = { request, place, response, trail, address };
     if (skip === undefined) return this.#judge(visit);
-    return then(skip(request), (skipped) => (isSkipped(skipped) ? PASS : this.#judge(afterWait(visit))));
+    return then(skip(request), (skipped) => (isSkipped(skipped) ? PASS : this.#judge(afterOthers(visit))));
   });
 
   #judge(visit: Visit<Req>): Awaitable<Verdict> {
-    const key = this.#keyOf(visit);
-    return isThenable(key)
-      ? Promise.resolve(key).then((own) => this.#judgeKey(afterWait(visit), own))
-      : this.#judgeKey(visit, key);
+    if (this.#options.key === undefined) return this.#judgeKey(visit, this.#keyOfAddress(visit));
+    return then(this.#keyOf(visit, this.#options.key), (key) => this.#judgeKey(afterOthers(visit), key));
   }
 
   #judgeKey(visit: Visit<Req>, key: string | undefined): Awaitable<Verdict> {
@@ -168,10 +167,10 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     const { cost = 1, limit } = this.#options;
     return then(typeof cost === 'function' ? cost(visit.request) : cost, (units) => {
       checkCost(units);
-      if (typeof limit !== 'function') return this.#consume(visit, key, { cost: units });
+      if (typeof limit !== 'function') return this.#consume(afterOthers(visit), key, { cost: units });
       return then(limit(visit.request), (own) => {
         checkLimit(own);
-        return this.#consume(visit, key, { cost: units, limit: own });
+        return this.#consume(afterOthers(visit), key, { cost: units, limit: own });
       });
     });
   }
@@ -179,16 +178,15 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   #consume(visit: Visit<Req>, key: string, options: RequestOptions): Awaitable<Verdict> {
     const decision = this.limiter.consume(key, options);
     return isThenable(decision)
-      ? decision.then((later) => this.#tell(afterWait(visit), key, later))
+      ? decision.then((later) => this.#tell(afterOthers(visit), key, later))
       : this.#tell(visit, key, decision);
   }
 
   #tell(visit: Visit<Req>, key: string, decision: Decision): Awaitable<Verdict> {
-    const { raw, place, trail: before } = visit;
+    const { place, trail: before } = visit;
     const told = this.#teller.tell(decision, key, before?.told);
     const headers = this.#teller.headersOf(told);
     leaveTrail(place, {
-      raw,
       guard: this,
       limiter: this.limiter,
       key,
@@ -228,17 +226,19 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     return then(this.#refuse(request, decision, why, headers), (refusal) => ({ decision, ...refusal }));
   }
 
+  #keyOf(visit: Visit<Req>, key: KeyFunction<Req>): Awaitable<string | undefined> {
+    return then(key(visit.request), (own) => keyFrom(own) ?? this.#keyOfAddress(visit));
+  }
+
   /** `undefined` if nobody is there any more who could be told from others. */
-  #keyOf({ request, address }: Visit<Req>): Awaitable<string | undefined> {
-    const { key } = this.#options;
-    if (key === undefined) return this.#addresses.keyOf(request, address);
-    return then(key(request), (own) => keyFrom(own) ?? this.#addresses.keyOf(request, address));
+  #keyOfAddress({ request, address }: Visit<Req>): string | undefined {
+    return this.#addresses.keyOf(request, address);
   }
 }
 
-/** Another guard may have judged the request meanwhile. */
-function afterWait<V extends Visit<unknown>>(visit: V): V {
-  visit.trail = trailOn(visit.place, visit.raw);
+/** While a function of the user's ran, or something was waited for, another guard may have judged the request. */
+function afterOthers<V extends Visit<unknown>>(visit: V): V {
+  visit.trail = trailOn(visit.place);
   return visit;
 }
 

@@ -4,14 +4,13 @@
  * @module
  */
 
-import type { IncomingMessage } from 'node:http';
+import { IncomingMessage } from 'node:http';
 import type { Limiter } from '../limiter.js';
 import type { Decision } from '../types.js';
 import type { Told } from './teller.js';
 
 /** What one guard has done about a request, and, behind it, what others did before. */
 export interface Step {
-  readonly raw: IncomingMessage;
   readonly guard: object;
   readonly limiter: Limiter;
   readonly key: string;
@@ -29,10 +28,8 @@ interface Place {
 }
 
 /** Returns the last step that stands on the place of a request, if there was one. */
-export function trailOn(place: object, raw: IncomingMessage): Step | undefined {
-  const last = (place as Place)[TRAIL];
-  // A mock-up may share its headers with others.
-  return last?.raw === raw ? last : undefined;
+export function trailOn(place: object): Step | undefined {
+  return (place as Place)[TRAIL];
 }
 
 /**
@@ -44,7 +41,7 @@ export function trailOn(place: object, raw: IncomingMessage): Step | undefined {
  * createServer((request, response) => response.end(String(lastDecision(request)?.remaining)));
  */
 export function lastDecision(raw: IncomingMessage): Decision | undefined {
-  return trailOn(placeOn(raw), raw)?.decision;
+  return trailOn(placeOn(raw))?.decision;
 }
 
 /** Adds a step, of which the last one so far is to be `before`. */
@@ -53,8 +50,8 @@ export function leaveTrail(place: object, step: Step): void {
 }
 
 /**
- * Returns where a request can carry something, under a symbol: the list of its headers, which each has to itself; the
- * request, if it has none.
+ * Returns where a request can carry something, under a symbol: the list of its headers, which each of Node's has to
+ * itself, however it is wrapped; any other request itself, as its list may be shared, or made anew each time.
  *
  * In Express, where each request gets a hidden class of its own, one more property on it takes some microseconds, many
  * times what deciding takes; a WeakMap, which the collector looks through each time, takes as long everywhere.
@@ -66,8 +63,9 @@ export function leaveTrail(place: object, step: Step): void {
  * createServer((request) => Object.assign(placeOn(request), { [seen]: true }));
  */
 export function placeOn(raw: IncomingMessage): object {
+  if (!(raw instanceof IncomingMessage)) return raw;
   const { rawHeaders } = raw;
-  return rawHeaders !== undefined && Object.isExtensible(rawHeaders) ? rawHeaders : raw;
+  return Array.isArray(rawHeaders) && Object.isExtensible(rawHeaders) ? rawHeaders : raw;
 }
 
 /** Whether the guard has judged the request; by that key, if one is given. */
