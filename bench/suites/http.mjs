@@ -18,8 +18,9 @@ const frameworks = {
 };
 
 /**
- * The controls: no limiter can do less than to ask for the address and to set its headers, and none that decides as
- * Sluice does can do less than to decide besides.
+ * The controls: no limiter can do less than to ask for the address and to set its headers; and none that keeps to what
+ * Sluice promises can do less than to decide besides, once per request, and to leave preflights and begun responses
+ * alone.
  */
 const CONTROLS = ['three headers by hand', 'a limiter by hand'];
 

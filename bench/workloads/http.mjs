@@ -34,8 +34,13 @@ const LEAST = [
 ];
 let asked = 0;
 
-/** The same with a limiter of Sluice's core that is asked by hand: it decides, and knows of nothing else in HTTP. */
-const asking = () => {
+const leastHeaders = (ip) => {
+  asked += ip.length;
+  return LEAST;
+};
+
+/** Asks a limiter of Sluice's core, and knows of nothing else in HTTP. */
+const deciding = () => {
   const limiter = createLimiter({ policies: [sluice] });
   return (ip) => {
     const { limit, remaining, resetMs } = limiter.consume(ip);
@@ -46,25 +51,38 @@ const asking = () => {
     ];
   };
 };
-const constant = () => (ip) => {
-  asked += ip.length;
-  return LEAST;
-};
 
-const expressByHand = (headersFor) => (request, response, next) => {
-  for (const [name, value] of headersFor(request.ip)) response.setHeader(name, value);
+/** Whether a request is to be judged: it is no preflight, its response has not begun, and nobody has judged it before. */
+const JUDGED = Symbol('judged');
+function isNew(request, response) {
+  if (request.method === 'OPTIONS' || response.headersSent) return false;
+  const place = request.rawHeaders;
+  if (place[JUDGED] !== undefined) return false;
+  place[JUDGED] = true;
+  return true;
+}
+const always = () => true;
+
+const expressByHand = (headersFor, wants) => (request, response, next) => {
+  if (wants(request, response)) {
+    for (const [name, value] of headersFor(request.ip)) response.setHeader(name, value);
+  }
   next();
 };
 
-const koaByHand = (headersFor) => async (context, next) => {
-  for (const [name, value] of headersFor(context.ip)) context.set(name, value);
+const koaByHand = (headersFor, wants) => async (context, next) => {
+  if (wants(context.req, context.res)) {
+    for (const [name, value] of headersFor(context.ip)) context.set(name, value);
+  }
   await next();
 };
 
-const fastifyByHand = (headersFor) =>
+const fastifyByHand = (headersFor, wants) =>
   fp(async (instance) => {
     instance.addHook('onRequest', (request, reply, done) => {
-      for (const [name, value] of headersFor(request.ip)) reply.header(name, value);
+      if (wants(request.raw, reply.raw)) {
+        for (const [name, value] of headersFor(request.ip)) reply.header(name, value);
+      }
       done();
     });
   });
@@ -95,18 +113,18 @@ async function fastifyWith(plugin, options) {
 
 const contenders = {
   Express: () => expressWith(),
-  'Express, three headers by hand': () => expressWith(expressByHand(constant())),
-  'Express, a limiter by hand': () => expressWith(expressByHand(asking())),
+  'Express, three headers by hand': () => expressWith(expressByHand(leastHeaders, always)),
+  'Express, a limiter by hand': () => expressWith(expressByHand(deciding(), isNew)),
   'Express, sluice': () => expressWith(sluiceExpress(sluice)),
   'Express, express-rate-limit': () => expressWith(expressLimit({ limit: LIMIT, windowMs: WINDOW_MS })),
   Fastify: () => fastifyWith(),
-  'Fastify, three headers by hand': () => fastifyWith(fastifyByHand(constant())),
-  'Fastify, a limiter by hand': () => fastifyWith(fastifyByHand(asking())),
+  'Fastify, three headers by hand': () => fastifyWith(fastifyByHand(leastHeaders, always)),
+  'Fastify, a limiter by hand': () => fastifyWith(fastifyByHand(deciding(), isNew)),
   'Fastify, sluice': () => fastifyWith(sluiceFastify, sluice),
   'Fastify, @fastify/rate-limit': () => fastifyWith(fastifyLimit, { max: LIMIT, timeWindow: WINDOW_MS }),
   Koa: () => koaWith(),
-  'Koa, three headers by hand': () => koaWith(koaByHand(constant())),
-  'Koa, a limiter by hand': () => koaWith(koaByHand(asking())),
+  'Koa, three headers by hand': () => koaWith(koaByHand(leastHeaders, always)),
+  'Koa, a limiter by hand': () => koaWith(koaByHand(deciding(), isNew)),
   'Koa, sluice': () => koaWith(sluiceKoa(sluice)),
   'Koa, koa-ratelimit': () =>
     koaWith(
