@@ -69,5 +69,7 @@ function draw(height, option) {
   chart.setOption({ animation: false, backgroundColor: '#fff', ...option });
   const svg = chart.renderToSVGString();
   chart.dispose();
-  return `${svg}\n`;
+  // Nothing is pointed at in a picture; and whoever cannot see it is to know what it is.
+  const still = svg.replace(/<style\b.*?<\/style>\s*/s, '').replace(/ class="[^"]*"/g, '');
+  return `${still.replace('>', `>\n<title>${option.title.text}: ${option.title.subtext}</title>`)}\n`;
 }
