@@ -12,7 +12,7 @@ const budgets = {
   redis: { warmup: 1, rounds: 7 },
   resilience: { warmup: 2, rounds: 11 },
   http: { warmup: 3, rounds: 5 },
-  flood: {},
+  flood: { rounds: 20 },
   stall: { warmup: 1, rounds: 7 },
 };
 

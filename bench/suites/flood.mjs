@@ -6,12 +6,11 @@ import { median, short, times } from '../harness/numbers.mjs';
 const workload = new URL('../workloads/flood.mjs', import.meta.url);
 
 const MAX_KEYS = 100_000;
-const BLOCKS = 20;
 const BLOCK = 500_000;
 
 const NAMES = ['sluice', '@fastify/rate-limit, local store'];
 
-export async function flood() {
+export async function flood({ rounds }) {
   // No window ends meanwhile.
   const options = { maxKeys: MAX_KEYS, limit: 1_000, windowMs: 3_600_000 };
   const rows = await withContenders(
@@ -19,15 +18,15 @@ export async function flood() {
     Object.fromEntries(NAMES.map((name) => [name, options])),
     async (stores) => {
       const all = [];
-      for (const store of stores) all.push(await rowOf(store));
+      for (const store of stores) all.push(await rowOf(store, rounds));
       return all;
     },
   );
-  const [ours] = rows;
+  const [ours, theirs] = rows;
   return {
     tables: [
       {
-        title: `Flood: a store of ${MAX_KEYS.toLocaleString('en')} keys, ${(BLOCKS * BLOCK).toLocaleString('en')} requests under new ones`,
+        title: `Flood: a store of ${MAX_KEYS.toLocaleString('en')} keys, ${(rounds * BLOCK).toLocaleString('en')} requests under new ones`,
         columns: [
           ['name', 'store'],
           ['quietNs', 'a key it knows: CPU ns', short],
@@ -47,8 +46,8 @@ export async function flood() {
       },
       { goal: 'a decision in a flood at most 2 x one in a quiet store', seen: ours.ratio, most: 2 },
       {
-        goal: 'and in the flood no more than in the control',
-        seen: ours.floodNs / rows[1].floodNs,
+        goal: `a decision in a flood at most one of ${theirs.name}`,
+        seen: ours.floodNs / theirs.floodNs,
         most: 1,
       },
       { goal: 'the heap after a flood at most 1.05 x before', seen: ours.heap, most: 1.05 },
@@ -56,7 +55,7 @@ export async function flood() {
   };
 }
 
-async function rowOf(store) {
+async function rowOf(store, rounds) {
   const value = async (...step) => (await store.does(...step)).value;
   const nanos = async (step) => ((await store.does(step, BLOCK)).cpuMs * 1e6) / BLOCK;
   if (await value('prepare')) throw new Error(`${store.name}: the attacker was not denied.`);
@@ -66,8 +65,10 @@ async function rowOf(store) {
   const before = await value('bytes');
   const quiet = [];
   const flooded = [];
-  for (let block = 0; block < BLOCKS; block++) {
+  for (let round = 0; round < rounds; round++) {
     flooded.push(await nanos('flood'));
+    // The flood has driven them out: each comes once before it is known.
+    await value('quiet', MAX_KEYS / 2);
     quiet.push(await nanos('quiet'));
   }
   return {

@@ -67,7 +67,7 @@ const contenders = {
     const { MemoryStore: PeerStore } = require('express-rate-limit');
     const store = new PeerStore();
     store.init({ windowMs });
-    return (id) => store.increment(id);
+    return Object.assign((id) => store.increment(id), { stop: () => store.shutdown() });
   },
   '@fastify/rate-limit, local store': ({ keys, windowMs }) => {
     const LocalStore = require('@fastify/rate-limit/store/LocalStore.js');
@@ -105,6 +105,7 @@ export function open(name, options) {
       await last;
       await new Promise((resolve) => setTimeout(resolve, 50));
       observer.disconnect();
+      take.stop?.();
       return {
         longest: Math.max(0, ...calls.map(({ start, end }) => end - start)),
         own: Math.max(0, ...calls.map((call) => withoutPauses(call, pauses))),

@@ -173,7 +173,24 @@ describe('A debt', () => {
   });
 });
 
-it('A debt that was corrected to more than its policy can keep, and to less again, leaves those of other requests', () => {
+it('A debt that is owed anew has nothing lacking of the one before', () => {
+  const ofGcra = parsePolicies([{ algorithm: 'gcra', limit: 10, window: '1s' }]);
+  const planOfGcra = planFor(ofGcra, undefined);
+  const debts = new Debts(ofGcra);
+  debts.add('k', 8, planOfGcra, 0);
+  const loan = debts.add('k', 1, planOfGcra, 0);
+  debts.correct(loan, -999, 0);
+  debts.correct(loan, 500, 0);
+  const debt = debts.take('k', 0);
+  expect(debt?.units).toEqual([10]);
+  // What is owed anew while that is on its way is another debt, of which nothing is lacking.
+  debts.correct(loan, -5, 0);
+  debt?.conclude('unknown');
+  debts.correct(loan, 5, 0);
+  expect(debts.take('k', 0)).toBeUndefined();
+});
+
+it('A debt that was corrected to more than its policy can keep, and to what it was again, leaves those of others', () => {
   const ofGcra = parsePolicies([{ algorithm: 'gcra', limit: 10, window: '1s' }]);
   const planOfGcra = planFor(ofGcra, undefined);
   const debts = new Debts(ofGcra);

@@ -119,6 +119,7 @@ export class Debts {
       if (units > 0) return;
       loan.debtor = this.#debtorOf(id, plan);
       loan.units = plan.terms.map(() => 0);
+      loan.lacking = loan.units;
     }
     const spared = sparedOf(loan.lacking, units);
     const back = loan.units.map((owed, i) => Math.min(units - spared[i], owed));
@@ -221,7 +222,8 @@ export function correctionOf(loan: Loan, units: number): BookedCorrection | unde
   if (loan.debtor.booked === undefined) return undefined;
   const bookings = bookingsOf(loan);
   const spared = sparedOf(loan.lacking, units);
-  const each = bookings.map(({ taken }, i) => Math.min(units - spared[i], taken));
+  const most = bookings.map(({ taken }) => Math.max(0, taken));
+  const each = most.map((taken, i) => Math.min(units - spared[i], taken));
   const charges = bookings.map(({ at, level }) => ({ at, level }));
   takeOff(loan, each, negated(spared));
   return { units: each, charges, spared };

@@ -43,7 +43,11 @@ export interface Receipt {
 const UNCHARGED = -1;
 
 /** Apart from the decisions, as hardly one has any. */
-const lackingOf = new WeakMap<object, readonly number[]>();
+const known = new WeakMap<object, readonly number[]>();
+
+function lackingOf(decision: object, plan: Plan): readonly number[] {
+  return known.get(decision) ?? plan.terms.map(() => 0);
+}
 
 /** A decision and, out of sight, its receipt. No private method: each instance would carry a mark for it. */
 class SluiceDecision implements Decision {
@@ -107,13 +111,12 @@ class SluiceDecision implements Decision {
       left: Math.max(0, decision.#left),
       charged: decision.#left !== UNCHARGED,
       charges: chargesOf(decision, decision.#plan, [decision.#instants].flat(), decision.#left),
-      lacking: lackingOf.get(decision) ?? decision.#plan.terms.map(() => 0),
+      lacking: lackingOf(decision, decision.#plan),
       take: (units, more) => {
         decision.#left -= units;
-        const known = lackingOf.get(decision) ?? decision.#plan.terms.map(() => 0);
-        const lacking = known.map((count, i) => count + more[i]);
-        if (lacking.some((count) => count > 0)) lackingOf.set(decision, lacking);
-        else lackingOf.delete(decision);
+        const lacking = lackingOf(decision, decision.#plan).map((count, i) => count + more[i]);
+        if (lacking.some((count) => count > 0)) known.set(decision, lacking);
+        else known.delete(decision);
       },
     };
   }

@@ -28,6 +28,8 @@ export class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
   readonly #table: Table<A>;
   readonly #plan: Plan;
   readonly #plans = new Map<number, Plan>();
+  /** Of each decision that is being corrected, the end of that. */
+  readonly #corrections = new WeakMap<Decision, Promise<void>>();
   #closed = false;
 
   /**
@@ -68,11 +70,13 @@ export class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
   }
 
   refund(decision: Decision, units?: number): Eventually<A, void> {
-    return this.#async ? rejecting(() => this.#giveBack(decision, units)) : this.#giveBack(decision, units);
+    const work = () => this.#giveBack(decision, units);
+    return this.#async ? this.#inTurn(decision, work) : work();
   }
 
   settle(decision: Decision, units: number): Eventually<A, void> {
-    return this.#async ? rejecting(() => this.#settle(decision, units)) : this.#settle(decision, units);
+    const work = () => this.#settle(decision, units);
+    return this.#async ? this.#inTurn(decision, work) : work();
   }
 
   reset(key: string): Eventually<A, void> {
@@ -122,6 +126,21 @@ export class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
     const receipt = this.#receiptOf(decision);
     const units = parseUnits(cost, 'units');
     return this.#take(receipt, receipt.charged ? receipt.left - units : 0);
+  }
+
+  /** One correction of a decision after the other: what can be given back is known when the last one is done. */
+  #inTurn(decision: Decision, work: () => Eventually<A, void>): Eventually<A, void> {
+    const before = this.#corrections.get(decision);
+    const done = (before === undefined ? rejecting(work) : before.then(work)) as Promise<void>;
+    if (receiptOf(decision) === undefined) return done as Eventually<A, void>;
+    const over = done.then(forget, forget);
+    const corrections = this.#corrections;
+    corrections.set(decision, over);
+    return done as Eventually<A, void>;
+
+    function forget(): void {
+      if (corrections.get(decision) === over) corrections.delete(decision);
+    }
   }
 
   #receiptOf(decision: Decision): Receipt {

@@ -267,9 +267,9 @@ export interface Table<A extends boolean = boolean> {
    */
   charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Eventually<A, Answer>;
   /**
-   * Gives units back to what was charged, per term, where that is still known; never creates a key then. Where a number
-   * is negative, units are added to what was charged, as debt where they are more than what is left. Returns, per term,
-   * how many of those it could not keep.
+   * Gives units back to what was charged, per term, where that is still known; never creates a key then. Negative ones
+   * are added to what was charged, as debt where they are more than what is left; none is positive then. Returns, per
+   * term, how many of those it could not keep.
    */
   correct(
     id: string,

@@ -208,8 +208,12 @@ describe.each(Object.entries(versions))('the middleware on %s', (name, createApp
 
   it('shows the decision where something else stood on the first requests before', async () => {
     // A copy of its own, whose requests have not been seen.
-    const own = jest.requireActual<typeof express>(name === 'Express 5' ? 'express' : 'express4');
-    const app = own();
+    let app: ReturnType<typeof express> | undefined;
+    jest.isolateModules(() => {
+      const own: typeof express = require(name === 'Express 5' ? 'express' : 'express4');
+      app = own();
+    });
+    if (app === undefined || 'rateLimit' in app.request) throw new Error('It has been seen.');
     app.use((request, _response, next) => {
       Object.defineProperty(request, 'rateLimit', {
         value: { limit: 7 },

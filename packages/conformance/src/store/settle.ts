@@ -47,6 +47,16 @@ export function settle(suite: Suite): void {
       },
     );
 
+    it('for less while more is still on its way leaves what others were charged', async () => {
+      const { limiter } = suite.open(policy(8, 1000), 250);
+      await limiter.consume('key', { cost: 3 });
+      const decision = await limiter.consume('key');
+      await Promise.all([limiter.settle(decision, 1000), limiter.settle(decision, 1)]);
+      expect((await limiter.peek('key')).remaining).toBe(4);
+      await Promise.all([limiter.refund(decision), limiter.refund(decision)]);
+      expect((await limiter.peek('key')).remaining).toBe(5);
+    });
+
     it('and giving back after more was added than can be kept leaves what others were charged', async () => {
       const { limiter } = suite.open(policy(8, 1000), 250);
       await limiter.consume('key', { cost: 3 });

@@ -100,7 +100,7 @@ function watchHeaders<Req>(host: Host<Req>, request: Req): Watch<Req> | undefine
   const { headers } = host.raw(request);
   if (headers['x-forwarded-for'] === undefined && headers.forwarded === undefined) return watchHeaders;
   // Who asks now may be trusted, though the first was not: a proxy, after somebody who is none.
-  if (host.trust?.(request) !== 'nobody') return undefined;
+  if (trustOf(host, request) !== 'nobody') return undefined;
   warnOnce(
     'SLUICE_PROXY_NOT_TRUSTED',
     'A request says that it was forwarded, and who sent it is not trusted to say so, so all clients of a proxy share one quota. If one of yours stands before this server, set the trust proxy setting of your framework, or give limitUpgrade a `key` by clientIp. If none does, a client made this up, and all is well.',

@@ -70,7 +70,10 @@ export function exposeHeaders(
   for (const [name] of headers) if (!SAFELISTED.includes(name)) names.add(name);
 }
 
-/** By the headers as they came, if there are any: Node makes the others when they are first asked for. */
+/**
+ * By the headers as they came, if there are any: Node makes the others when they are first asked for. An origin that was
+ * written into those alone is not seen.
+ */
 function isCrossOrigin(request: MaybeCrossOrigin): boolean {
   const raw = request.rawHeaders;
   if (!Array.isArray(raw) || raw.length === 0) return request.headers.origin !== undefined;

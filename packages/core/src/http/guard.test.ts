@@ -295,6 +295,7 @@ describe('a guard whose functions take their time', () => {
     ]) {
       const outer = guardOf({ ...hour, headers, name: 'outer', ...own } as Options);
       outer.check(request);
+      expect(outer.check(request)).toEqual({ headers: [] });
     }
     expect(inner.check(request)).toEqual({ headers: [] });
     expect(inner.limiter.peek('ip:192.0.2.1')).toMatchObject({ remaining: 2 });

@@ -51,7 +51,8 @@ export function leaveTrail(place: object, step: Step): void {
 
 /**
  * Returns where a request can carry something, under a symbol: the list of its headers, which each of Node's has to
- * itself, however it is wrapped; any other request itself, as its list may be shared, or made anew each time.
+ * itself, however it is wrapped; any other request itself, as its list may be shared, or made anew each time. Who puts
+ * another list in its place takes along what it carries.
  *
  * In Express, where each request gets a hidden class of its own, one more property on it takes some microseconds, many
  * times what deciding takes; a WeakMap, which the collector looks through each time, takes as long everywhere.

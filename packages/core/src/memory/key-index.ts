@@ -34,7 +34,7 @@ export class KeyIndex {
   #left = 0;
   #size = 0;
   readonly #keys = new Column<string>();
-  /** What was asked for last, which is what is added next, and its hash. */
+  /** What was asked for last, which is mostly what is added next, and its hash. */
   #asked = '';
   #hash = hashOf('');
 

@@ -18,8 +18,8 @@ export interface MemoryStoreOptions {
 /**
  * Keeps state in typed arrays of this process, and answers at once.
  *
- * It sets no timer: expired keys are given up a few per call. When it is full it gives up expired keys first, then
- * those that were not used for longest, and one that is being denied only when all are; each in constant time.
+ * It sets no timer: expired keys are given up a few per call. When it is full it gives up an expired key if one is
+ * near, then those that were not used for longest, and one that is being denied only when all are; each in constant time.
  *
  * @example
  * import { createLimiter, MemoryStore } from '@sluice/core';
@@ -71,7 +71,7 @@ export class MemoryStore implements Store<false> {
   /** Gives up one key if the store is full, of the table that grows before all others: expired, admitted, denied. */
   #makeRoom(growing: MemoryTable, now: number): void {
     if (this.#tables.size === 1) {
-      // Most stores have one: no lists for it.
+      // Most stores have one: no lists for it. The order is that of several, below.
       if (growing.size < this.#maxKeys || growing.giveUpExpired(now)) return;
       this.#evictions += 1;
       if (!growing.giveUpAdmitted()) growing.giveUpDenied();

@@ -51,7 +51,6 @@ export interface RedisStoreOptions {
  */
 export class RedisStore implements Store<true> {
   /** Its answers come by promise. */
-  /** It answers by promise. */
   readonly async = true;
   /** The same for all stores of one client and prefix: their limiters would write the same keys. */
   readonly place: object;
