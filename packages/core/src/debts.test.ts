@@ -173,13 +173,19 @@ describe('A debt', () => {
   });
 });
 
-it('A debt that is owed anew has nothing lacking of the one before', () => {
+/** What one request owes gcra, which cannot keep all that it was corrected to, beside 8 units of others. */
+function overCorrected() {
   const ofGcra = parsePolicies([{ algorithm: 'gcra', limit: 10, window: '1s' }]);
   const planOfGcra = planFor(ofGcra, undefined);
   const debts = new Debts(ofGcra);
   debts.add('k', 8, planOfGcra, 0);
   const loan = debts.add('k', 1, planOfGcra, 0);
   debts.correct(loan, -999, 0);
+  return { debts, loan };
+}
+
+it('A debt that is owed anew has nothing lacking of the one before', () => {
+  const { debts, loan } = overCorrected();
   debts.correct(loan, 500, 0);
   const debt = debts.take('k', 0);
   expect(debt?.units).toEqual([10]);
@@ -191,12 +197,7 @@ it('A debt that is owed anew has nothing lacking of the one before', () => {
 });
 
 it('A debt that was corrected to more than its policy can keep, and to what it was again, leaves those of others', () => {
-  const ofGcra = parsePolicies([{ algorithm: 'gcra', limit: 10, window: '1s' }]);
-  const planOfGcra = planFor(ofGcra, undefined);
-  const debts = new Debts(ofGcra);
-  debts.add('k', 8, planOfGcra, 0);
-  const loan = debts.add('k', 1, planOfGcra, 0);
-  debts.correct(loan, -999, 0);
+  const { debts, loan } = overCorrected();
   debts.correct(loan, 999, 0);
   expect(debts.take('k', 0)?.units).toEqual([9]);
 });
