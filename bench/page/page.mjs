@@ -47,13 +47,13 @@ function partOf({ file, heading, says, columns }, { title, rows }) {
 function goalsOf({ goals }) {
   return [
     '## Goals',
-    'What was aimed at, and what this run saw. Goals of a control row are no goals of ours: they show what could be had at best.',
+    'What was aimed at, and what this run saw. Goals of a control row are no goals of ours: they show what could be had at best. Where a goal was not reached, a run fails if it is worse than the best that was, with some slack for noise.',
     [
-      '| goal | at most | seen | met |',
-      '|---|---:|---:|---|',
+      '| goal | at most | seen | met | best reached, with slack |',
+      '|---|---:|---:|---|---:|',
       ...goals.map(
-        ({ goal, most, seen, met }) =>
-          `| ${goal} | ${short(most)} | ${short(seen)} | ${met ? 'yes' : '**no**'} |`,
+        ({ goal, most, seen, met, kept }) =>
+          `| ${goal} | ${short(most)} | ${short(seen)} | ${met ? 'yes' : '**no**'} | ${short(kept)} |`,
       ),
     ].join('\n'),
   ].join('\n\n');

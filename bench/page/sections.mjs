@@ -3,7 +3,7 @@
 import { short } from '../harness/numbers.mjs';
 import { bars, lines } from './charts.mjs';
 
-const SIZES = [1_000, 10_000, 100_000, 1_000_000];
+const SIZES = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
 const barsOf = (key) => (title, unit, rows) =>
   bars(

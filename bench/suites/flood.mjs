@@ -44,7 +44,12 @@ export async function flood({ rounds }) {
         seen: ours.attacker === 'denied' ? 0 : 1,
         most: 0,
       },
-      { goal: 'a decision in a flood at most 2 x one in a quiet store', seen: ours.ratio, most: 2 },
+      {
+        goal: 'a decision in a flood at most 2 x one in a quiet store',
+        seen: ours.ratio,
+        most: 2,
+        kept: 3.2,
+      },
       {
         goal: `a decision in a flood at most one of ${theirs.name}`,
         seen: ours.floodNs / theirs.floodNs,

@@ -10,11 +10,11 @@ const REQUESTS = 20_000;
 /** One process may be faster than another of the same for all its life, Express by a tenth: so each has three. */
 const GENERATIONS = 3;
 
-/** The peer, and the most that Sluice may add as a part of what the peer adds. */
+/** The peer, and the most that Sluice may add as a part of what the peer adds: as aimed at, and as reached. */
 const frameworks = {
-  Express: { peer: 'express-rate-limit', most: 1 / 4 },
-  Fastify: { peer: '@fastify/rate-limit', most: 3 / 4 },
-  Koa: { peer: 'koa-ratelimit', most: 1 / 4 },
+  Express: { peer: 'express-rate-limit', most: 1 / 6, kept: 0.65 },
+  Fastify: { peer: '@fastify/rate-limit', most: 2 / 3, kept: 1.1 },
+  Koa: { peer: 'koa-ratelimit', most: 1 / 5, kept: 1 },
 };
 
 /**
@@ -75,17 +75,17 @@ export async function http(budget) {
 
 /** What Sluice adds and what the controls add, as parts of what the peer adds. */
 function goalsOf(framework, rows) {
-  const { peer, most } = frameworks[framework];
+  const { peer, most, kept } = frameworks[framework];
   const rowOf = (contender) => rows.find(({ name }) => name === `${framework}, ${contender}`);
   const theirs = rowOf(peer);
   const goal = (what, { addedUs, leastAddedUs }) => ({
-    goal: `${framework}: ${what} at most ${most} of what ${peer} adds`,
+    goal: `${framework}: ${what} at most so much of what ${peer} adds`,
     seen: addedUs / theirs.addedUs,
     least: leastAddedUs / theirs.leastAddedUs,
     most,
   });
   const controls = CONTROLS.map((control) => goal(`${control} (control) adds`, rowOf(control)));
-  return [goal('adds', rowOf('sluice')), ...controls];
+  return [{ ...goal('adds', rowOf('sluice')), kept }, ...controls];
 }
 
 /** CPU microseconds of the server per request, by round. */

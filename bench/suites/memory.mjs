@@ -78,15 +78,6 @@ export async function memory(budget) {
     rowsOf(results, decisions, controls),
   );
 
-  const goal = (text, rows, control) => {
-    const [ours, theirs] = ['sluice', control].map((name) => rows.find((row) => row.name === name));
-    return {
-      goal: `memory, ${text}: at most 1.00 x ${control}`,
-      seen: medianRatio(ours.cpuNsByRound, theirs.cpuNsByRound),
-      least: ours.leastCpuNs / theirs.leastCpuNs,
-      most: 1,
-    };
-  };
   return {
     tables: [
       {
@@ -97,9 +88,26 @@ export async function memory(budget) {
       { title: 'Memory: a decision that denies, 10,000 hot keys, 100 per minute', columns, rows: deniedRows },
     ],
     goals: [
-      goal('admitted', admittedRows, EXPRESS),
-      goal('admitted', admittedRows, EXPRESS_NOT_AWAITED),
-      goal('denied', deniedRows, EXPRESS),
+      ...goalsOf('admits', admittedRows, OBJECT, 1.25, 1.9),
+      ...goalsOf('admits', admittedRows, EXPRESS, 1 / 2, 1.1),
+      ...goalsOf('denies', deniedRows, EXPRESS, 1 / 2, 1.2),
+      ...goalsOf('admits', admittedRows, FLEXIBLE, 1 / 15, 0.45),
     ],
   };
+}
+
+/** What Sluice takes as a part of what `other` takes, and what the objects of a decision alone take. */
+function goalsOf(what, rows, other, most, kept) {
+  const rowOf = (name) => rows.find((row) => row.name === name);
+  const theirs = rowOf(other);
+  const goal = (who, { cpuNsByRound, leastCpuNs }) => ({
+    goal: `memory: ${who} that ${what} takes at most so much of ${other}`,
+    seen: medianRatio(cpuNsByRound, theirs.cpuNsByRound),
+    least: leastCpuNs / theirs.leastCpuNs,
+    most,
+  });
+  return [
+    { ...goal('a decision', rowOf('sluice')), kept },
+    goal('(control) the objects alone of a decision', rowOf(OBJECTS)),
+  ];
 }

@@ -52,6 +52,8 @@ export async function stall(budget) {
         goal: 'the longest call, without the collector, at most 2 ms above that of a control that allocates as much',
         seen: ours.ownMs - control.ownMs,
         most: 2,
+        // What the collector's marking falls into is luck; a table that is copied takes 70 ms more.
+        kept: 25,
       },
     ],
   };
