@@ -121,6 +121,23 @@ class SluiceDecision implements Decision {
     };
   }
 
+  /** The same, but that the request may go on at once. What it charged can be corrected as before. */
+  static withoutEffect(decision: Decision): Decision {
+    if (!(#limiter in decision) || (decision.allowed && decision.delayMs === 0)) return decision;
+    return new SluiceDecision(
+      true,
+      { ...decision, name: decision.policy, windowMs: 0, retryAfterMs: 0 },
+      0,
+      decision.cost,
+      decision.policies,
+      decision.#limiter,
+      decision.#key,
+      decision.#plan,
+      decision.#left,
+      decision.#instants,
+    );
+  }
+
   static instantOf(decision: unknown): number | undefined {
     if (typeof decision !== 'object' || decision === null || !(#instants in decision)) return undefined;
     const instants = decision.#instants;
@@ -140,6 +157,9 @@ function chargesOf(decision: Decision, plan: Plan, instants: readonly number[], 
 
 /** Returns the receipt of a decision that a limiter made, or `undefined` if none did. */
 export const receiptOf: (decision: unknown) => Receipt | undefined = SluiceDecision.receiptOf;
+
+/** Returns the decision as it is told in shadow mode: the request may go on, at once. Its policies say what they think. */
+export const withoutEffect: (decision: Decision) => Decision = SluiceDecision.withoutEffect;
 
 /** Returns the instant that a limiter decided at, by the clock that it decided by, if it asked one. */
 export const instantOf: (decision: unknown) => number | undefined = SluiceDecision.instantOf;

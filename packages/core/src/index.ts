@@ -5,9 +5,10 @@
  */
 
 export { type ManualClock, manualClock } from './clock.js';
+export { createLimiter } from './create-limiter.js';
 export { ArgumentError, type ErrorCode, type Outcome, StoreError, type StoreErrorCode } from './errors.js';
 export type { OnStoreError } from './ladder.js';
-export { createLimiter, type Limiter, type LimiterOptions, type RequestOptions } from './limiter.js';
+export type { Limiter, LimiterOptions, RequestOptions } from './limiter.js';
 export { MemoryStore, type MemoryStoreOptions } from './memory/memory-store.js';
 export type {
   AlgorithmName,
@@ -33,3 +34,16 @@ export type {
   Term,
   TokenBucketPolicy,
 } from './types.js';
+export type { CandidateOptions, CandidateReport } from './watch/candidate.js';
+export type {
+  CandidateEvent,
+  DecidedEvent,
+  DegradedEvent,
+  EvictedEvent,
+  LimiterEvents,
+  LimiterListener,
+  NearEvent,
+  RecoveredEvent,
+} from './watch/events.js';
+export type { NearOptions } from './watch/near.js';
+export type { LimiterReport } from './watch/watched-limiter.js';

@@ -621,3 +621,54 @@ describe('A refund', () => {
     await expect(one.limiter.refund(decision)).rejects.toMatchObject({ code: 'ERR_SLUICE_ARGUMENT' });
   });
 });
+
+describe('who listens', () => {
+  test('is told once that the store fails, and once that it is back', async () => {
+    const { store, limiter, times } = open();
+    const told: unknown[] = [];
+    limiter.on('degraded', ({ error }) => told.push(error));
+    limiter.on('recovered', ({ afterMs }) => told.push(afterMs));
+    const now = performance.now();
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(now);
+    await times(1);
+    store.failure = away();
+    await times(2);
+    clock.mockReturnValue(now + 700);
+    store.failure = undefined;
+    await times(2);
+    expect(told).toEqual([expect.objectContaining({ code: 'ERR_SLUICE_STORE_CONNECTION' }), 700]);
+  });
+
+  test('hears of an outage that began before it listened only its end, and how long it was', async () => {
+    const { store, limiter, times } = open({ onStoreError: 'allow' });
+    const told: unknown[] = [];
+    const now = performance.now();
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(now);
+    store.failure = away();
+    await times(1);
+    limiter.on('recovered', (event) => told.push(event));
+    clock.mockReturnValue(now + 250);
+    await times(1);
+    store.failure = undefined;
+    await times(1);
+    expect(told).toEqual([{ afterMs: 250 }]);
+  });
+
+  test('near a limit is not told of what was decided without the store', async () => {
+    const { store, limiter, times } = open();
+    const near = jest.fn();
+    limiter.on('near', near);
+    store.failure = away();
+    await times(4);
+    expect(near).not.toHaveBeenCalled();
+  });
+});
+
+test('a candidate on a store that fails is counted, and fails no request', async () => {
+  const { store, limiter, times } = open({ candidate: { policies: [{ ...three, limit: 1 }] } });
+  await times(2);
+  store.failure = away();
+  expect(allowed(await times(2))).toBe(2);
+  await new Promise(setImmediate);
+  expect(limiter.report()?.candidate).toMatchObject({ decisions: 2, onlyCandidateDenied: 1, failed: 2 });
+});

@@ -5,9 +5,10 @@
  */
 
 import { isRecord, oneOf, parseUnits } from './check.js';
+import type { Decider, StoreChange } from './decider.js';
 import { type Maker, readAnswer, receiptOf, type Settler } from './decision.js';
 import { expected, isStoreError, type StoreError } from './errors.js';
-import type { Limiter, RequestOptions } from './limiter.js';
+import type { RequestOptions } from './limiter.js';
 import { planOf } from './policy.js';
 import type { Decision, ParsedPolicy, Plan } from './types.js';
 
@@ -48,13 +49,16 @@ export interface Fallback {
 }
 
 /** A limiter on a store that may fail, and one who decides then. */
-export class Ladder implements Limiter<true>, Settler {
+export class Ladder implements Decider<true>, Settler {
   readonly name: string;
   readonly policies: readonly ParsedPolicy[];
-  readonly #limiter: Limiter<true>;
+  readonly #limiter: Decider<true>;
   readonly #fallback: Fallback;
+  #storeChanged: StoreChange | undefined;
+  /** When the store began to fail, if it does. */
+  #failingSince: number | undefined;
 
-  constructor(limiter: Limiter<true>, fallback: Fallback) {
+  constructor(limiter: Decider<true>, fallback: Fallback) {
     this.name = limiter.name;
     this.policies = limiter.policies;
     this.#limiter = limiter;
@@ -87,6 +91,28 @@ export class Ladder implements Limiter<true>, Settler {
     this.#fallback.close();
   }
 
+  onEvicted(listener: Parameters<Decider['onEvicted']>[0]): void {
+    this.#limiter.onEvicted(listener);
+  }
+
+  onStoreChange(listener: StoreChange | undefined): void {
+    this.#storeChanged = listener;
+  }
+
+  #answered(): void {
+    this.#fallback.answered();
+    if (this.#failingSince === undefined) return;
+    const afterMs = Math.round(performance.now() - this.#failingSince);
+    this.#failingSince = undefined;
+    this.#storeChanged?.(undefined, afterMs);
+  }
+
+  #failed(failure: StoreError): void {
+    if (this.#failingSince !== undefined) return;
+    this.#failingSince = performance.now();
+    this.#storeChanged?.(failure, 0);
+  }
+
   async #decide(key: string, options: RequestOptions | undefined, charge: boolean): Promise<Decision> {
     // As it is now: until the store has failed, the caller may have used the object again.
     const request = isRecord(options) ? copyOf(options) : options;
@@ -95,10 +121,11 @@ export class Ladder implements Limiter<true>, Settler {
         ? this.#limiter.consume(key, request)
         : this.#limiter.peek(key, request));
       // Where no policy has a limit, the store was not asked.
-      if (decision.limit !== Infinity) this.#fallback.answered();
+      if (decision.limit !== Infinity) this.#answered();
       return decision;
     } catch (failure) {
       if (!isStoreError(failure)) throw failure;
+      this.#failed(failure);
       return this.#fallback.decide(failure, key, request ?? {}, charge);
     }
   }

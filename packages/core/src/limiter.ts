@@ -4,24 +4,13 @@
  * @module
  */
 
-import { ChargingTable } from './charging-table.js';
-import { parseName, refuseUnknown } from './check.js';
-import { Debts, MOST_KEYS } from './debts.js';
-import { expected } from './errors.js';
-import {
-  Blind,
-  type Fallback,
-  Ladder,
-  type OnStoreError,
-  parseLocalShare,
-  parseOnStoreError,
-} from './ladder.js';
-import { Local, sharePolicies } from './local.js';
-import { MemoryStore } from './memory/memory-store.js';
-import { namesOn } from './names.js';
-import { parsePolicies } from './policy.js';
-import { nowOf, StoreLimiter } from './store-limiter.js';
+import type { OnStoreError } from './ladder.js';
+import type { MemoryStore } from './memory/memory-store.js';
 import type { Clock, Decision, Eventually, ParsedPolicy, Policy, Store } from './types.js';
+import type { CandidateOptions } from './watch/candidate.js';
+import type { LimiterEvents, LimiterListener } from './watch/events.js';
+import type { NearOptions } from './watch/near.js';
+import type { LimiterReport } from './watch/watched-limiter.js';
 
 /** What a limiter is made of. */
 export interface LimiterOptions<A extends boolean = false> {
@@ -41,6 +30,15 @@ export interface LimiterOptions<A extends boolean = false> {
   readonly onStoreError?: OnStoreError | undefined;
   /** The part of every limit that `'local'` admits, rounded down, of a limit above 0 at least 1: above 0, at most 1. Default 1. */
   readonly localShare?: number | undefined;
+  /**
+   * `'shadow'` decides, charges and tells as ever, and lets every request go on: `allowed` is `true` and nothing waits,
+   * while `policies` and the event `denied` say what would have been. Default `'enforce'`.
+   */
+  readonly mode?: 'enforce' | 'shadow' | undefined;
+  /** Policies that decide every request once more, beside these and without any effect: `report()` compares. */
+  readonly candidate?: CandidateOptions | undefined;
+  /** Which requests the event `near` is told of. Default: those that would use 0.9 to 1.1 of a limit. */
+  readonly near?: NearOptions | undefined;
 }
 
 /** What one request brings along. */
@@ -112,92 +110,31 @@ export interface Limiter<A extends boolean = boolean> {
   reset(key: string): Eventually<A, void>;
   /** Frees the name; what the store holds stays. May be called twice. */
   close(): void;
-}
-
-/**
- * Returns a limiter.
- *
- * @throws ArgumentError if an option is wrong, or if the store already has a limiter of that name:
- * two of them would eat each other's quota.
- *
- * @example
- * import { createLimiter } from '@sluice/core';
- * const limiter = createLimiter({ policies: [{ limit: 100, window: '1m' }] });
- * const decision = limiter.consume('user:42');
- * if (!decision.allowed) console.log(`again in ${decision.retryAfterMs} ms`);
- */
-export function createLimiter<A extends boolean = false>(options: LimiterOptions<A>): Limiter<A> {
-  if (typeof options !== 'object' || options === null) {
-    throw expected('ERR_SLUICE_OPTION', 'options', 'an object', options);
-  }
-  refuseUnknown(
-    options,
-    ['name', 'policies', 'store', 'clock', 'onStoreError', 'localShare'],
-    'createLimiter',
-    'ERR_SLUICE_OPTION',
-  );
-  const { name: given = 'default' } = options;
-  const name = parseName(given, 'name', 'ERR_SLUICE_OPTION');
-  const policies = parsePolicies(options.policies);
-  const clock = parseClock(options.clock);
-  const onStoreError = parseOnStoreError(options.onStoreError);
-  const localShare = parseLocalShare(options.localShare);
-  const store = parseStore(options.store) as Store<A>;
-  const names = namesOn(store, name);
-  const limiter =
-    store.async && onStoreError !== 'throw'
-      ? createLadder(name, policies, store as Store<true>, clock, onStoreError, localShare)
-      : new StoreLimiter(name, policies, store, clock);
-  names.add(name);
-  return limiter as Limiter<A>;
-}
-
-/** Returns a limiter on a store that may fail. */
-function createLadder(
-  name: string,
-  policies: readonly ParsedPolicy[],
-  store: Store<true>,
-  clock: Clock | undefined,
-  onStoreError: Exclude<OnStoreError, 'throw'>,
-  localShare: number,
-): Limiter<true> {
-  if (onStoreError !== 'local') {
-    const fallback = new Blind(policies, onStoreError === 'allow');
-    return owning(new StoreLimiter(name, policies, store, clock), fallback);
-  }
-  const now = () => nowOf(clock);
-  const memory = new MemoryStore({ maxKeys: MOST_KEYS });
-  const local = new StoreLimiter(name, sharePolicies(policies, localShare), memory, clock, true);
-  const debts = new Debts(policies);
-  const table = new ChargingTable(store.open(name, policies), debts, now);
-  const limiter = new StoreLimiter(name, policies, store, clock, false, table);
-  return owning(limiter, new Local(policies, local, localShare, table, debts, now), local);
-}
-
-/** Returns the ladder that settles what its parts decide. */
-function owning(limiter: StoreLimiter<true>, fallback: Fallback, local?: StoreLimiter<false>): Ladder {
-  const ladder = new Ladder(limiter, fallback);
-  for (const part of [limiter, local]) if (part !== undefined) part.owner = ladder;
-  return ladder;
-}
-
-function parseClock(clock: unknown): Clock | undefined {
-  if (clock === undefined) return undefined;
-  if (typeof (clock as Clock | null)?.now !== 'function') {
-    throw expected('ERR_SLUICE_OPTION', 'clock', 'an object with a function `now`', clock);
-  }
-  return clock as Clock;
-}
-
-function parseStore(store: unknown): Store {
-  if (store === undefined) return new MemoryStore();
-  if (typeof (store as Store | null)?.open !== 'function') {
-    throw expected(
-      'ERR_SLUICE_OPTION',
-      'store',
-      'a store such as new MemoryStore() or new RedisStore({ client })',
-      store,
-    );
-  }
-  return store as Store;
+  /**
+   * Calls `listener` for every event of that name from now on; free where nobody listens. Returns the limiter.
+   *
+   * @throws ArgumentError if there is no such event, or the listener is no function.
+   *
+   * @example
+   * import { createLimiter } from '@sluice/core';
+   * const limiter = createLimiter({ policies: [{ limit: 100, window: '1m' }] });
+   * limiter.on('denied', ({ key, decision }) => console.log(key, decision.retryAfterMs));
+   */
+  on<Name extends keyof LimiterEvents>(name: Name, listener: LimiterListener<Name>): this;
+  /** Calls the listener no more. Returns the limiter. */
+  off<Name extends keyof LimiterEvents>(name: Name, listener: LimiterListener<Name>): this;
+  /**
+   * Returns what was counted since the limiter was made; `undefined` unless it is in shadow mode or has a candidate:
+   * others count nothing.
+   *
+   * @example
+   * import { createLimiter } from '@sluice/core';
+   * const limiter = createLimiter({
+   *   policies: [{ limit: 100, window: '1m' }],
+   *   candidate: { policies: [{ limit: 80, window: '1m' }] },
+   * });
+   * limiter.consume('user:42');
+   * limiter.report()?.candidate?.onlyCandidateDenied; // 0
+   */
+  report(): LimiterReport | undefined;
 }

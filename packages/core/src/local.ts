@@ -6,10 +6,11 @@
 
 import type { ChargingTable } from './charging-table.js';
 import type { Debts, Loan } from './debts.js';
+import type { Decider } from './decider.js';
 import { instantOf, type Maker, type Receipt, readAnswer, receiptOf } from './decision.js';
 import { isStoreError, type StoreError } from './errors.js';
 import { type Fallback, planFor } from './ladder.js';
-import type { Limiter, RequestOptions } from './limiter.js';
+import type { RequestOptions } from './limiter.js';
 import type { Decision, ParsedPolicy, Plan } from './types.js';
 
 /** A store that is away is asked twice in this time whether it is back. */
@@ -18,7 +19,7 @@ const BACK_MS = 1000;
 /** Decides in memory, with a share of every limit, and lets the store be charged when it is back. */
 export class Local implements Fallback {
   readonly #policies: readonly ParsedPolicy[];
-  readonly #limiter: Limiter<false> & Maker;
+  readonly #limiter: Decider<false> & Maker;
   readonly #share: number;
   readonly #table: ChargingTable;
   readonly #debts: Debts;
@@ -33,7 +34,7 @@ export class Local implements Fallback {
    */
   constructor(
     policies: readonly ParsedPolicy[],
-    limiter: Limiter<false> & Maker,
+    limiter: Decider<false> & Maker,
     share: number,
     table: ChargingTable,
     debts: Debts,

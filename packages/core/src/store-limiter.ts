@@ -6,9 +6,10 @@
 
 import { isRecord, parseUnits, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
+import type { Decider } from './decider.js';
 import { type Maker, type Receipt, readAnswer, receiptOf, type Settler, sparedOf } from './decision.js';
 import { ArgumentError, expected, isStoreError } from './errors.js';
-import type { Limiter, RequestOptions } from './limiter.js';
+import type { RequestOptions } from './limiter.js';
 import { freeName } from './names.js';
 import { parseLimit, planOf } from './policy.js';
 import type { Answer, Clock, Decision, Eventually, ParsedPolicy, Plan, Store, Table } from './types.js';
@@ -17,7 +18,7 @@ import type { Answer, Clock, Decision, Eventually, ParsedPolicy, Plan, Store, Ta
 const MOST_PLANS = 256;
 
 /** A limiter that asks its store, and nobody in its place. */
-export class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
+export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
   readonly degraded: boolean;
   owner: Settler = this;
   readonly name: string;
@@ -89,6 +90,13 @@ export class StoreLimiter<A extends boolean> implements Limiter<A>, Maker {
     freeName(this.#store, this.name);
     this.#table.close();
   }
+
+  onEvicted(listener: Parameters<Decider['onEvicted']>[0]): void {
+    if ('evicted' in this.#table) this.#table.evicted = listener;
+  }
+
+  /** A store that fails is nobody's to tell of here: it rejects. */
+  onStoreChange(): void {}
 
   #judge(key: string, options: RequestOptions | undefined, charge: boolean): Eventually<A, Decision> {
     this.#check(key);

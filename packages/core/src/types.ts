@@ -252,6 +252,8 @@ export interface Gate {
 export interface Table<A extends boolean = boolean> {
   /** Absent where every request goes to the store. */
   readonly gate?: Gate | undefined;
+  /** Set to be called with a key that was given up before it was as new, and whether it was being denied. */
+  evicted?: ((id: string, denied: boolean) => void) | undefined;
   /** Judges, and charges if `charge` is true and every term admits. The answer may be reused by the next call. */
   decide(
     id: string,

@@ -5,11 +5,14 @@
  */
 
 import { refuseUnknown } from '../check.js';
+import { createLimiter } from '../create-limiter.js';
 import { ArgumentError, expected } from '../errors.js';
 import type { OnStoreError } from '../ladder.js';
-import { createLimiter, type Limiter } from '../limiter.js';
+import type { Limiter } from '../limiter.js';
 import { ALGORITHM_OPTIONS, POLICY_OPTIONS, parseLimit } from '../policy.js';
 import type { AlgorithmName, Policy, Store } from '../types.js';
+import type { CandidateOptions } from '../watch/candidate.js';
+import type { NearOptions } from '../watch/near.js';
 import type { Awaitable } from './awaitable.js';
 import type { BodyOption } from './body.js';
 import type { CountsFunction } from './count-only.js';
@@ -58,6 +61,12 @@ export interface ReadyLimiter<Req> {
   readonly onStoreError?: never;
   /** The limiter was told. */
   readonly localShare?: never;
+  /** The limiter was told. */
+  readonly mode?: never;
+  /** The limiter has its own, or none. */
+  readonly candidate?: never;
+  /** The limiter was told. */
+  readonly near?: never;
 }
 
 /** What does not depend on where the policy comes from. */
@@ -73,6 +82,12 @@ export interface CommonOptions<Req, Handler> {
   readonly onStoreError?: OnStoreError | undefined;
   /** The part of every limit that `'local'` admits: above 0, at most 1. Default 1. */
   readonly localShare?: number | undefined;
+  /** `'shadow'` decides and tells, and refuses nobody: see `LimiterOptions.mode`. Default `'enforce'`. */
+  readonly mode?: 'enforce' | 'shadow' | undefined;
+  /** Policies to be tried beside these: see `LimiterOptions.candidate`. */
+  readonly candidate?: CandidateOptions | undefined;
+  /** Which requests the event `near` is told of: see `LimiterOptions.near`. */
+  readonly near?: NearOptions | undefined;
   /** Who is asking. A function that returns `undefined`, `null` or `''` means: take the address, which is the default. */
   readonly key?: ((request: Req) => Awaitable<string | null | undefined>) | undefined;
   /** How many bits of an IPv6 address tell customers apart: 32 to 64. Default 56. */
@@ -128,7 +143,7 @@ export type LooseOptions<Req, Handler> = CommonOptions<Req, Handler> & {
 };
 
 /** What a limiter that exists already has chosen for itself. */
-const CHOSEN = ['name', 'store', 'onStoreError', 'localShare'];
+const CHOSEN = ['name', 'store', 'onStoreError', 'localShare', 'mode', 'candidate', 'near'];
 
 const TOLD = ['headers', 'resetFormat', 'partitionSecret', 'body', 'contentType', 'handler', 'throw'];
 

@@ -17,6 +17,7 @@ const TIDY_EVERY = 16;
 const NOT_WORTH_TIDYING = 1024;
 
 export class MemoryTable implements Table<false> {
+  evicted: Table['evicted'] = undefined;
   readonly #shape: string;
   readonly #makeRoom: (now: number) => void;
   readonly #index = new KeyIndex();
@@ -101,12 +102,17 @@ export class MemoryTable implements Table<false> {
 
   /** Gives up the key that was not used for longest, of those that are not being denied; returns whether there was one. */
   giveUpAdmitted(): boolean {
-    return this.#giveUp(this.#slots.oldestAdmitted());
+    return this.#evict(this.#slots.oldestAdmitted(), false);
   }
 
   /** Gives up a key that is being denied; returns whether there was one. */
   giveUpDenied(): boolean {
-    return this.#giveUp(this.#slots.oldestDenied());
+    return this.#evict(this.#slots.oldestDenied(), true);
+  }
+
+  #evict(slot: number, denied: boolean): boolean {
+    if (slot > 0) this.evicted?.(this.#index.keyOf(slot), denied);
+    return this.#giveUp(slot);
   }
 
   #giveUp(slot: number): boolean {

@@ -1,5 +1,5 @@
+import { createLimiter } from './create-limiter.js';
 import { StoreError } from './errors.js';
-import { createLimiter } from './limiter.js';
 import { MemoryStore } from './memory/memory-store.js';
 import type { ParsedPolicy, Store, Table } from './types.js';
 
