@@ -115,6 +115,8 @@ describe('the reference', () => {
       ...optionsOf('packages/core/src/limiter.ts', 'RequestOptions'),
       ...optionsOf('packages/core/src/memory/memory-store.ts', 'MemoryStoreOptions'),
       ...optionsOf('packages/core/src/redis/redis-store.ts', 'RedisStoreOptions'),
+      ...optionsOf('packages/core/src/redis/redis-transport.ts', 'RedisTransportOptions'),
+      ...optionsOf('packages/core/src/layered/layered-store.ts', 'LayeredStoreOptions'),
       ...optionsOf('packages/core/src/http/options.ts', 'CommonOptions'),
       ...optionsOf('packages/core/src/http/client-ip.ts', 'ClientIpOptions'),
     ];

@@ -17,7 +17,8 @@ export type WarningCode =
   | 'SLUICE_COUNT_ONLY_FAILED'
   | 'SLUICE_RESENDING_CLIENT'
   | 'SLUICE_STORE_FAILING'
-  | 'SLUICE_UPGRADE_FAILED';
+  | 'SLUICE_UPGRADE_FAILED'
+  | 'SLUICE_MESSAGE_FAILED';
 
 const given = () => perProcess('warnings', () => new Set<string>());
 

@@ -18,6 +18,11 @@ import {
 export interface Supports {
   /** Two store objects made by the factory see one state, as two processes would. */
   readonly shared: boolean;
+  /**
+   * A denial that is remembered says of the policies that admit what remained when it was made, which may be less than
+   * what remains by now. Default `false`.
+   */
+  readonly remembersDenials?: boolean;
 }
 
 export interface StoreSuiteOptions {

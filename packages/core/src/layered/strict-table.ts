@@ -1,0 +1,139 @@
+/**
+ * A table that asks its store for every decision but those that are known to be denied.
+ *
+ * @module
+ */
+
+import { DIGEST_LENGTH, digest, LONGEST_KEY } from '../key.js';
+import type { Answer, Charge, Gate, Plan, Table } from '../types.js';
+import { Denials, type Question } from './denials.js';
+
+/** What a layered store has counted since it was made. */
+export interface LayeredCounts {
+  /** The decisions that limiters asked for. */
+  decisions: number;
+  /** Those that its store was asked for. */
+  asked: number;
+}
+
+/** Who is told. */
+interface Told {
+  /** No process is to remember anything of this key. */
+  forgotten(key: string): void;
+  closed(): void;
+}
+
+/**
+ * Remembers a denial until it ends. It ends early when units are given back or added, and when the key is reset:
+ * here at once, elsewhere when the word has got there.
+ */
+export class StrictTable implements Table<true> {
+  readonly #table: Table<true>;
+  readonly #counts: LayeredCounts;
+  readonly #remembers: boolean;
+  readonly #told: Told;
+  readonly #denials = new Denials();
+  /** How many keys were forgotten so far: an answer that was asked for before that may be of before. */
+  #forgotten = 0;
+
+  /** @param remembers - whether denials can be: not where they count. */
+  constructor(table: Table<true>, counts: LayeredCounts, remembers: boolean, told: Told) {
+    this.#table = table;
+    this.#counts = counts;
+    this.#remembers = remembers;
+    this.#told = told;
+  }
+
+  get gate(): Gate | undefined {
+    return this.#table.gate;
+  }
+
+  async decide(
+    id: string,
+    cost: number,
+    plan: Plan,
+    charge: boolean,
+    now: number | undefined,
+  ): Promise<Answer> {
+    this.#counts.decisions += 1;
+    if (!this.#remembers) return this.#ask(id, questionOf(id, cost, plan, now), charge, now);
+    for (;;) {
+      const question = questionOf(id, cost, plan, now);
+      const known = this.#denials.answer(question);
+      if (known !== undefined) return known;
+      const probe = this.#denials.probe(question.key);
+      if (probe === undefined) {
+        const asked = this.#ask(id, question, charge, now);
+        this.#denials.probing(question.key, asked);
+        return asked;
+      }
+      await probe.catch(() => {});
+    }
+  }
+
+  charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {
+    return this.#table.charge(id, units, plan, now);
+  }
+
+  correct(
+    id: string,
+    units: readonly number[],
+    plan: Plan,
+    charges: readonly Charge[],
+    now: number | undefined,
+  ): Promise<ArrayLike<number>> {
+    return this.#forgetting(id, this.#table.correct(id, units, plan, charges, now));
+  }
+
+  reset(id: string): Promise<void> {
+    return this.#forgetting(id, this.#table.reset(id));
+  }
+
+  close(): void {
+    this.#table.close();
+    this.#told.closed();
+  }
+
+  /** Forgets what is known of a key. */
+  forget(key: string): void {
+    this.#forgotten += 1;
+    this.#denials.forget(key);
+  }
+
+  async #ask(id: string, question: Question, charge: boolean, now: number | undefined): Promise<Answer> {
+    this.#counts.asked += 1;
+    const forgotten = this.#forgotten;
+    const answer = await this.#table.decide(id, question.cost, question.plan, charge, now);
+    if (!this.#remembers || forgotten !== this.#forgotten) return answer;
+    if (this.#denials.learn(question, answer, now ?? performance.now()))
+      this.#askOfOne(id, question.plan, now);
+    return answer;
+  }
+
+  /** Finds out when a single unit fits; nobody waits for it. */
+  #askOfOne(id: string, plan: Plan, now: number | undefined): void {
+    this.#ask(id, questionOf(id, 1, plan, now), false, now).catch(() => {});
+  }
+
+  /** Once more when it is done: what was asked for meanwhile may have been decided before. */
+  async #forgetting<T>(id: string, work: Promise<T>): Promise<T> {
+    const key = heldKey(id);
+    this.forget(key);
+    try {
+      return await work;
+    } finally {
+      this.forget(key);
+      this.#told.forgotten(key);
+    }
+  }
+}
+
+/** The key as it is held, and sent to others: what a client sends must not decide how much that is. */
+function heldKey(id: string): string {
+  return id.length > LONGEST_KEY || (id.length === DIGEST_LENGTH && id.startsWith('#')) ? digest(id) : id;
+}
+
+function questionOf(id: string, cost: number, plan: Plan, now: number | undefined): Question {
+  const askedMs = now ?? performance.now();
+  return { key: heldKey(id), cost, plan, askedMs, marginMs: now === undefined ? 1 : 0 };
+}
