@@ -21,7 +21,7 @@ const MOST_KEYS = 2 ** 20;
 
 /** How many numbers of 8 bytes a key may hold if all are there; a few may hold as many as {@link LEAST_NUMBERS}. */
 const NUMBERS_PER_KEY = 512;
-const LEAST_NUMBERS = 2 ** 20;
+const LEAST_NUMBERS = 2 ** 18;
 
 /** How many keys a call gives up that have expired: more than it adds. */
 const TIDIED_AT_ONCE = 2;
