@@ -4,7 +4,7 @@
 //
 // It reads the built packages: run `npm run build` first.
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -16,10 +16,12 @@ const USAGE = `Usage: node scripts/replay.mjs <file> --format <${Object.keys(for
   [--algorithm <name>] [--buckets <n>] [--edge <name>] [--rounding <name>] [--json]
 The file may be gzipped. It is read whole.`;
 
+const built = join(root, 'packages/core/dist/index.mjs');
+
 const OPTIONS = ['format', 'limit', 'window', 'algorithm', 'buckets', 'edge', 'rounding'];
 
 /** Returns the requests in the order of their time, as servers write them down when they end, and how many lines are none. */
-export function readLog(file, format) {
+function readLog(file, format) {
   const bytes = readFileSync(file);
   const plain = bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
   // By bytes: what is no UTF-8 would make different clients one.
@@ -34,7 +36,7 @@ export function readLog(file, format) {
 }
 
 /** Returns what the audit of all keys finds of a limiter with one policy. */
-export function replay({ Audit, createLimiter, manualClock }, requests, policy) {
+function replay({ Audit, createLimiter, manualClock }, requests, policy) {
   const clock = manualClock();
   const limiter = createLimiter({ policies: [policy], clock });
   const audit = new Audit(limiter.policies, { sample: 1, maxKeys: 2 ** 20 });
@@ -65,7 +67,7 @@ function describe({
   const differ = ({ falseAllows, falseDenies }) =>
     `${percent(falseAllows + falseDenies)} (false allows ${percent(falseAllows)}, false denies ${percent(falseDenies)})`;
   return [
-    `${decisions} requests of ${keys} keys; ${skipped} malformed lines skipped, ${late} lines earlier than the one before`,
+    `${decisions} requests of ${keys} keys; malformed lines skipped: ${skipped}; lines out of order: ${late}`,
     `the exact log denies   ${percent(exactDenies)}`,
     `independent, differ    ${differ(independent)}`,
     `same history, differ   ${differ(sameHistory)}`,
@@ -87,16 +89,22 @@ async function main() {
     console.error(USAGE);
     return 2;
   }
+  if (!existsSync(built)) throw new Error('Expected the packages to be built: npm run build');
   const { requests, skipped, late } = readLog(positionals[0], format);
   const policy = {
     ...rest,
     limit: Number(limit),
     ...(buckets === undefined ? {} : { buckets: Number(buckets) }),
   };
-  const core = await import(pathToFileURL(join(root, 'packages/core/dist/index.mjs')).href);
+  const core = await import(pathToFileURL(built).href);
   const found = { skipped, late, ...replay(core, requests, policy) };
   console.log(json ? JSON.stringify(found) : describe(found));
   return 0;
 }
 
-await ifMain(import.meta, main);
+await ifMain(import.meta, () =>
+  main().catch((error) => {
+    console.error(error.message);
+    return 1;
+  }),
+);
