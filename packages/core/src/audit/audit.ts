@@ -11,6 +11,7 @@ import { digest, LONGEST_KEY } from '../key.js';
 import type { Decision, ParsedPolicy } from '../types.js';
 import { Examiner, estimates } from './examiner.js';
 import type { History } from './history.js';
+import { Recent } from './recent.js';
 import type { AuditReport, PolicyAudit } from './report.js';
 import { isSampled } from './sample.js';
 
@@ -69,8 +70,7 @@ export class Audit {
   readonly #examiners: readonly Examiner[];
   /** The longest silence after which anything of a key matters. */
   readonly #lifeMs: number;
-  /** In the order of their last decisions. */
-  readonly #keys = new Map<string, Memory>();
+  readonly #keys = new Recent<Memory>();
   #size = 0;
   #evictions = 0;
   #degraded = 0;
@@ -140,44 +140,34 @@ export class Audit {
 
   /** What is remembered of the key, which is the one seen last from now on. */
   #recall(key: string, now: number): Memory {
-    const known = this.#keys.get(key);
-    if (known !== undefined) {
-      this.#keys.delete(key);
-      if (known.expires > now) {
-        this.#keys.set(key, known);
-        return known;
-      }
-      this.#size -= known.size;
-    }
+    const known = this.#keys.use(key);
+    if (known !== undefined && known.expires > now) return known;
+    this.#drop(key);
     const memory: Memory = { histories: this.#examiners.map(() => undefined), expires: 0, size: 0 };
-    this.#keys.set(key, memory);
+    this.#keys.add(key, memory);
     return memory;
   }
 
   /** Forgets keys that have expired, of those that were silent for longest. */
   #tidy(now: number): void {
-    let left = TIDIED_AT_ONCE;
-    for (const [key, { expires }] of this.#keys) {
-      if (left === 0 || expires > now) return;
-      this.#drop(key);
-      left -= 1;
+    for (let i = 0; i < TIDIED_AT_ONCE; i++) {
+      const { oldest } = this.#keys;
+      if (oldest === undefined || oldest[1].expires > now) return;
+      this.#drop(oldest[0]);
     }
   }
 
   /** Gives up those that were silent for longest while there are too many, or they hold too much; never the last one. */
   #keepWithin(): void {
     const most = Math.max(NUMBERS_PER_KEY * this.#maxKeys, LEAST_NUMBERS);
-    for (const key of this.#keys.keys()) {
-      const fits = this.#keys.size <= this.#maxKeys && this.#size <= most;
-      if (fits || this.#keys.size === 1) return;
-      this.#drop(key);
+    while (this.#keys.size > this.#maxKeys || (this.#size > most && this.#keys.size > 1)) {
+      this.#drop((this.#keys.oldest as readonly [string, Memory])[0]);
       this.#evictions += 1;
     }
   }
 
   #drop(key: string): void {
-    this.#size -= this.#keys.get(key)?.size ?? 0;
-    this.#keys.delete(key);
+    this.#size -= this.#keys.delete(key)?.size ?? 0;
   }
 }
 
