@@ -178,6 +178,15 @@ describe('An audit', () => {
       });
     });
 
+    it('begins anew with a key that is reset', () => {
+      const { limiter, consume, audit } = stage([counter]);
+      for (let i = 0; i < 3; i++) consume(0);
+      limiter.reset('a');
+      audit.reset('a');
+      consume(0);
+      expect(audit.report().policies.default).toMatchObject({ exactDenies: 1, keys: 2, unexplained: 0 });
+    });
+
     it('takes no note of keys that are not in the sample', () => {
       const { play } = stage([counter], { sample: 1e-6 });
       const { degraded, heldKeys, policies } = play([0], [0], [0]);

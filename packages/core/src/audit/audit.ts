@@ -101,6 +101,11 @@ export class Audit {
     if (isSampled(key, this.#sample)) this.#observe(key, decision);
   }
 
+  /** Takes note that the limiter made the key as new: so it is for the exact log. */
+  reset(key: string): void {
+    this.#drop(nameOf(key));
+  }
+
   /** Returns what it has found since it began. Counts only grow, so the difference of two reports is what came between. */
   report(): AuditReport {
     const each = this.#examiners.map((one): [string, PolicyAudit] => [one.policy.name, one.report()]);
@@ -122,8 +127,7 @@ export class Audit {
     const concerned = this.#examiners.some((examiner) => examiner.concerns(decision));
     if (now === undefined || !concerned) return;
     this.#tidy(now);
-    const key = given.length > LONGEST_KEY ? digest(given) : given;
-    const memory = this.#recall(key, now);
+    const memory = this.#recall(nameOf(given), now);
     let size = 0;
     this.#examiners.forEach((examiner, i) => {
       if (examiner.concerns(decision)) {
@@ -169,6 +173,11 @@ export class Audit {
   #drop(key: string): void {
     this.#size -= this.#keys.delete(key)?.size ?? 0;
   }
+}
+
+/** The key as it is held: what a client sends must not decide how much that is. */
+function nameOf(key: string): string {
+  return key.length > LONGEST_KEY ? digest(key) : key;
 }
 
 function parseOptions(options: AuditOptions): { sample: number; maxKeys: number } {
