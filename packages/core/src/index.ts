@@ -4,6 +4,8 @@
  * @module
  */
 
+export { Audit, type AuditOptions } from './audit/audit.js';
+export type { AuditReport, Disagreements, PolicyAudit } from './audit/report.js';
 export { type ManualClock, manualClock } from './clock.js';
 export { createLimiter } from './create-limiter.js';
 export { ArgumentError, type ErrorCode, type Outcome, StoreError, type StoreErrorCode } from './errors.js';
