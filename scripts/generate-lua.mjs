@@ -3,54 +3,77 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
-const source = new URL('../packages/core/src/', import.meta.url);
-const target = new URL('redis/scripts.generated.ts', source);
+const folder = new URL('../packages/core/src/', import.meta.url);
+const target = new URL('redis/scripts.generated.ts', folder);
+
+/** What the script is asked to do. */
+const OPERATIONS = { CONSUME: 0, PEEK: 1, CHARGE: 2, REFUND: 3, SETTLE: 4, FORGET: 5 };
 
 /** What outcome.ts and exact.ts call so. */
 const SHARED = {
   ...{ NEVER: -1, NOTHING: 0, IF_ADMITTED: 1, ALWAYS: 2, MOST: Number.MAX_SAFE_INTEGER },
-  // Where they stand in what `decide` returns: Lua counts from 1.
-  ...{ REMAINING: 1, RETRY: 2, RESET: 3, AT: 4, DELAY: 5 },
+  // Has `mulDiv` round up.
+  UP: true,
+  // Says of an algorithm that a key mostly ends when it would have ended before the request.
+  ALIGNED: true,
+  ...OPERATIONS,
 };
 
 /**
  * A file as Redis reads it: without comments, blank lines and indentation, and with its constants (`local NAME = 1`)
- * written in, because as locals every function that uses one would have to capture it on every call.
+ * written in, because as locals every function that uses one would have to capture it on every call. `base` stands
+ * before it: a file that it builds on, all of it but what that returns.
  */
-function read(path) {
+function read(path, base) {
   const constants = { ...SHARED };
-  const lines = readFileSync(new URL(path, source), 'utf8')
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !line.startsWith('--'))
-    .filter((line) => {
-      const [, name, value] = /^local ([A-Z_]+) = (\d+)$/.exec(line) ?? [];
-      if (name !== undefined) constants[name] = value;
-      return name === undefined;
-    });
+  const source = [...(base === undefined ? [] : linesOf(base).filter(isNoReturn)), ...linesOf(path)];
+  const lines = source.filter((line) => {
+    const [, name, value] = /^local ([A-Z_]+) = (\d+|'[^']*')$/.exec(line) ?? [];
+    if (name !== undefined) constants[name] = value;
+    return name === undefined;
+  });
   return lines.join('\n').replace(/\b[A-Z_]+\b/g, (name) => constants[name] ?? name);
 }
 
-const names = readdirSync(new URL('algorithms/', source))
+function linesOf(path) {
+  const lines = readFileSync(new URL(path, folder), 'utf8').split('\n');
+  return lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('--'));
+}
+
+const isNoReturn = (line) => !/\breturn decide\b/.test(line);
+
+const names = readdirSync(new URL('algorithms/', folder))
   .filter((file) => file.endsWith('.lua') && file !== 'exact.lua')
   .map((file) => file.slice(0, -'.lua'.length))
   .sort();
 
+/** How the script knows them. */
+const codes = Object.fromEntries(names.map((name, i) => [name, i + 1]));
+
+/** What an algorithm builds on. */
+const bases = { 'leaky-bucket': 'algorithms/token-bucket.lua' };
+
 /** Each algorithm is a branch, so that a call makes only the functions that its policies need. */
 const branches = names.map((name) => {
-  const text = read(`algorithms/${name}.lua`);
+  const text = read(`algorithms/${name}.lua`, bases[name]);
   const shared = [];
-  if (name === 'sliding-window-log') shared.push(read('redis/log.lua'));
-  if (/mulDiv/i.test(text)) shared.push(read('algorithms/exact.lua'));
-  return [`if name == '${name}' then`, ...shared, text, 'end'].join('\n');
+  if (/\bopen\b/.test(text)) shared.push(read('redis/log.lua'));
+  if (/\bmulDiv\b/.test(text)) shared.push(read('algorithms/exact.lua'));
+  return [`if code == ${codes[name]} then`, ...shared, text, 'end'].join('\n');
 });
 
 const script = [
-  `local function algorithm(name)\n${branches.join('\n')}\nerror('sluice: unknown algorithm ' .. name)\nend`,
+  `local function algorithm(code, corrects)\n${branches.join('\n')}\nerror('sluice: unknown algorithm ' .. code)\nend`,
   read('redis/envelope.lua'),
 ].join('\n');
 
 const text = `// DO NOT EDIT. Made by scripts/generate-lua.mjs from the .lua files of this package.
+
+/** What the script is asked to do. */
+export const OPERATIONS = ${JSON.stringify(OPERATIONS)} as const;
+
+/** By what number the script knows an algorithm. */
+export const CODES = ${JSON.stringify(codes)} as const;
 
 /** The name by which a server that has seen the script knows it. */
 export const sha1 = '${createHash('sha1').update(script).digest('hex')}';

@@ -18,6 +18,17 @@ const contenders = {
     return { take: async (id) => (await client.evalsha(sha, 1, `noop:${id}`)) === 1 };
   },
 
+  /** The commands that no decision by the server's clock can do without, and a reply as long: what is left is deciding. */
+  async undecided(client, { windowMs }) {
+    const sha = await client.script(
+      'LOAD',
+      `redis.call('GET', KEYS[1]) local time = redis.call('TIME')
+      redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return '99 60000 ' .. time[1] .. '000'`,
+    );
+    const [state, ttl] = [Buffer.alloc(33), String(windowMs)];
+    return { take: async (id) => (await client.evalsha(sha, 1, `undecided:${id}`, state, ttl)).length > 0 };
+  },
+
   sluice(client, { limit, windowMs, policy }) {
     const limiter = createLimiter({
       policies: [{ limit, window: windowMs, ...policy }],

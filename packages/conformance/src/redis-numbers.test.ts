@@ -14,7 +14,7 @@ const WRONG: readonly unknown[] = [
   ...[NaN, Infinity, -Infinity, '', '1', '1e3', 'nan', '0x10', ' ', null, undefined, true, [], [1], {}, 1n],
 ];
 
-const policiesOf = (policy: Policy): Policy[] => [
+const withLog = (policy: Policy): Policy[] => [
   { ...policy, name: 'one' },
   { name: 'log', algorithm: 'sliding-window-log', limit: 9, window: 1000 },
 ];
@@ -22,14 +22,17 @@ const policiesOf = (policy: Policy): Policy[] => [
 let names = 0;
 
 /** A store's part and the plan of a limiter, below all that checks. */
-function below(policy: Policy, client: RedisClient = backend.client as Redis): { table: Table; plan: Plan } {
+function below(
+  policies: Policy[],
+  client: RedisClient = backend.client as Redis,
+): { table: Table; plan: Plan } {
   const store = new RedisStore({ client, prefix: backend.prefix, timeout: '20s' });
   let table: Table | undefined;
   let plan: Plan | undefined;
   names += 1;
   const limiter = createLimiter({
     name: `t${names}`,
-    policies: policiesOf(policy),
+    policies,
     store: {
       async: true,
       open: (name: string, policies: readonly ParsedPolicy[]) => {
@@ -51,7 +54,7 @@ function below(policy: Policy, client: RedisClient = backend.client as Redis): {
 /** The keys that the last of them left. */
 async function keys(): Promise<string[]> {
   const all = await (backend.client as Redis).keys(`${backend.prefix}:*`);
-  return all.filter((key) => key.includes(`{k}:t${names}:`));
+  return all.filter((key) => `${key}:`.includes(`{k}:t${names}:`));
 }
 
 const rejects = async (call: () => unknown) => {
@@ -92,7 +95,7 @@ function withNumber(plan: Plan, term: number, place: number, value: unknown): Pl
 
 describe.each(settings)('A number that is none, $title', ({ policy }) => {
   it('is an error before anything is sent: no key is left behind', async () => {
-    const { table, plan } = below(policy(5, 1000));
+    const { table, plan } = below(withLog(policy(5, 1000)));
     for (const value of WRONG) {
       const wrong = value as number;
       await rejects(() => table.decide('k', wrong, plan, true, 250));
@@ -124,7 +127,10 @@ describe.each(settings)('A number that is none, $title', ({ policy }) => {
     expect(await keys()).toEqual([]);
   });
 
-  it('that is too big is an error of the script before its first write', async () => {
+  it.each([
+    ['a lone policy', (each: Policy) => [each]],
+    ['two policies', withLog],
+  ])('that is too big is an error of the script before its first write, %s', async (_, policiesOf) => {
     let change: ((numbers: readonly Buffer[]) => readonly Buffer[]) | undefined;
     const client = backend.client as Redis;
     const altered = (rest: (string | Buffer)[]) =>
@@ -132,22 +138,23 @@ describe.each(settings)('A number that is none, $title', ({ policy }) => {
         if (!Buffer.isBuffer(each) || change === undefined) return each;
         return Buffer.concat(change(itemsOf(each)));
       });
-    const { table, plan } = below(policy(5, 1000), {
+    const { table, plan } = below(policiesOf(policy(5, 1000)), {
       evalsha: (sha, count, ...rest) => client.evalsha(sha, count, ...altered(rest)),
       eval: (script, count, ...rest) => client.eval(script, count, ...altered(rest)),
     });
-    const length = 2 + plan.terms.reduce((sum, { numbers }) => sum + 1 + numbers.length, 0);
+    const length = 3 + plan.terms.reduce((sum, { numbers }) => sum + 2 + numbers.length, 0);
     for (const value of [2 ** 53, 2 ** 53 + 2, 2 ** 63, 1e300, Infinity]) {
       for (let place = 0; place < length; place++) {
         change = (numbers) => numbers.with(place, double(value));
         await rejects(() => table.decide('k', 1, plan, true, 250));
-        await rejects(() => table.charge('k', [1, 1], plan, 250));
+        const units = plan.terms.map(() => 1);
+        await rejects(() => table.charge('k', units, plan, 250));
       }
     }
     expect(await keys()).toEqual([]);
     change = undefined;
     await table.decide('k', 1, plan, true, 250);
-    expect(await keys()).toHaveLength(2);
+    expect(await keys()).toHaveLength(plan.terms.length);
     await table.reset('k');
   });
 });

@@ -62,14 +62,28 @@ describe('A decision is one command and one round trip:', () => {
     const limiter = limiterOf([fixed('only')]);
     const commands = await commandsDuring(() => decide(limiter, N));
     // The first EVALSHA has run nothing.
-    expect(commands).toEqual({ evalsha: N, eval: 1, time: N, get: N, set: N });
-    expect(await commandsDuring(() => decide(limiter, N))).toEqual({ evalsha: N, time: N, get: N, set: N });
+    expect(commands).toEqual({
+      evalsha: N,
+      eval: 1,
+      time: N,
+      get: N,
+      set: N,
+      // A key that is there keeps its TTL, if it is the right one.
+      pttl: N - 1,
+    });
+    expect(await commandsDuring(() => decide(limiter, N))).toEqual({
+      evalsha: N,
+      time: N,
+      get: N,
+      set: N,
+      pttl: N,
+    });
   });
 
   it('also for three policies', async () => {
     const limiter = limiterOf([fixed('one'), fixed('two'), fixed('three')]);
     const commands = await commandsDuring(() => decide(limiter, N));
-    expect(commands).toEqual({ evalsha: N, time: N, get: 3 * N, set: 3 * N });
+    expect(commands).toEqual({ evalsha: N, time: N, get: 3 * N, set: 3 * N, pttl: 3 * (N - 1) });
   });
 
   it('a denial too, which writes nothing', async () => {
@@ -84,7 +98,7 @@ describe('A decision is one command and one round trip:', () => {
     const decision = await limiter.consume('key', { cost: 2 });
     expect(await commandsDuring(() => limiter.peek('key'))).toEqual({ evalsha: 1, time: 1, get: 1 });
     const refund = await commandsDuring(() => limiter.refund(decision, 1));
-    expect(refund).toEqual({ evalsha: 1, time: 1, get: 1, set: 1 });
+    expect(refund).toEqual({ evalsha: 1, time: 1, get: 1, set: 1, pttl: 1 });
     expect(await commandsDuring(() => limiter.reset('key'))).toEqual({ evalsha: 1, del: 1 });
   });
 

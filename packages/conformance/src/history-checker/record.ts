@@ -23,6 +23,8 @@ export interface Transaction {
 /** How many numbers of a reply belong to one policy, and which of them is the instant. */
 const WIDTH = 5;
 const AT = 3;
+/** The same of a lone policy that admits: it leaves out what is 0. */
+const SHORT_AT = 2;
 
 /** Stands between a store and its client. The caller must not have two calls on their way at once. */
 export class Recorder implements RedisClient {
@@ -78,9 +80,11 @@ function toMs([seconds, microseconds]: Time): number {
 /** The instant of a decision or correction. A policy books on a later one if its state is from the future, so the least is the clock's. */
 function instantOf(reply: unknown): number | undefined {
   // Of a reset it is how many keys there were.
-  if (!Array.isArray(reply)) return undefined;
+  if (typeof reply !== 'string') return undefined;
+  const numbers = reply.split(' ').map(Number);
   // A correction says it first; a decision says there what remains, which is less.
-  if (reply[0] > 1e12) return reply[0];
-  const instants = reply.filter((_, i) => i % WIDTH === AT).map(Number);
+  if (numbers[0] > 1e12) return numbers[0];
+  if (numbers.length < WIDTH) return numbers[SHORT_AT];
+  const instants = numbers.filter((_, i) => i % WIDTH === AT);
   return instants.length === 0 ? undefined : Math.min(...instants);
 }

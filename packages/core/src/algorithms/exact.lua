@@ -1,10 +1,11 @@
 -- a * b / c in whole numbers, also where the product is above 2^53; see exact.ts.
 -- All arguments are integers from 0 to 2^53 - 1, c at least 1. Results stop at 2^53 - 1.
 
--- The floor of a * b / c, and the rest.
-local function mulDiv(a, b, c)
+-- One function for both, because making a function costs: the floor of a * b / c and the rest or, given `up`, the ceiling.
+local function mulDiv(a, b, c, up)
   local product = a * b
   if product <= MOST then
+    if up then return math.ceil(product / c) end
     local rest = product % c
     return (product - rest) / c, rest
   end
@@ -34,12 +35,6 @@ local function mulDiv(a, b, c)
     if quotient > MOST then quotient = MOST end
     bit = bit / 2
   end
+  if up and rest > 0 and quotient < MOST then quotient = quotient + 1 end
   return quotient, rest
-end
-
--- The ceiling of a * b / c.
-local function ceilMulDiv(a, b, c)
-  local quotient, rest = mulDiv(a, b, c)
-  if rest > 0 and quotient < MOST then return quotient + 1 end
-  return quotient
 end

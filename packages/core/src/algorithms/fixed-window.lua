@@ -4,7 +4,7 @@
 -- What a state of this algorithm begins with: of another kind, it counts as absent.
 local KIND = 1
 
-local function decide(state, now, cost, limit, window, own, countDenied)
+local function decide(state, now, cost, settles, limit, window, own, countDenied)
   local k, stored, used = 0, 0, 0
   if state then k, stored, used = struct.unpack('<ddd', state, 2) end
   local at = now
@@ -33,17 +33,16 @@ local function decide(state, now, cost, limit, window, own, countDenied)
     writes = ALWAYS
   end
 
-  return {
-    used < limit and limit - used or 0,
+  return used < limit and limit - used or 0,
     fits and 0 or cost > limit and NEVER or left,
     used > 0 and left or 0,
     at,
     0,
-  }, writes, (writes ~= NOTHING or ARGV[1] == 'settle') and struct.pack('<Bddd', KIND, (at + left) / window - 1, window, used)
+    writes,
+    (writes ~= NOTHING or settles) and struct.pack('<Bddd', KIND, (at + left) / window - 1, window, used)
 end
 
--- Making a function costs; most calls are no refunds.
-if ARGV[1] ~= 'refund' and ARGV[1] ~= 'settle' then return decide, nil, nil, KIND end
+if not corrects then return decide, KIND, ALIGNED end
 
 local function refund(state, now, units, at)
   local k, window, used = struct.unpack('<ddd', state, 2)
@@ -51,4 +50,4 @@ local function refund(state, now, units, at)
   return struct.pack('<Bddd', KIND, k, window, used)
 end
 
-return decide, refund, nil, KIND
+return decide, KIND, ALIGNED, refund

@@ -8,7 +8,8 @@ local EPOCH = 2051222400000
 local KIND = 4
 
 -- Kind and state. Most fit into NARROW, whose 12 bytes are the most that Redis keeps in a 32-byte piece of memory.
-local NARROW, WIDE = '<Bi6I2BI2', '<Bdddd'
+local NARROW = '<Bi6I2BI2'
+local WIDE = '<Bdddd'
 local NARROW_BYTES = 12
 
 -- How far the theoretical arrival time lies ahead, in the units it was written in. More than the capacity it was
@@ -20,7 +21,7 @@ local function debtAt(now, tat, burst, rate, period)
   return debt
 end
 
-local function decide(state, now, cost, burst, rate, period, own)
+local function decide(state, now, cost, settles, burst, rate, period, own)
   local debt, storedRate, storedPeriod, takesOver = 0, rate, period, own == 1
   local storedBurst, written
   if state then
@@ -33,7 +34,7 @@ local function decide(state, now, cost, burst, rate, period, own)
   local changed = takesOver
     and (storedRate ~= rate or storedPeriod ~= period or debt > burst * storedPeriod)
   if changed then
-    debt = math.min(ceilMulDiv(debt, period, storedPeriod), burst * period)
+    debt = math.min(mulDiv(debt, period, storedPeriod, UP), burst * period)
     storedRate, storedPeriod = rate, period
   end
 
@@ -45,7 +46,8 @@ local function decide(state, now, cost, burst, rate, period, own)
   end
   local charged = cost > 0 and fits
   if charged then
-    debt = ceilMulDiv(debt, period, storedPeriod) + cost * period
+    if storedPeriod ~= period then debt = mulDiv(debt, period, storedPeriod, UP) end
+    debt = debt + cost * period
     room = burst - math.ceil(debt / period)
     storedRate, storedPeriod = rate, period
   end
@@ -55,25 +57,18 @@ local function decide(state, now, cost, burst, rate, period, own)
   local writes = charged and IF_ADMITTED or changed and not fits and cost <= burst and ALWAYS or NOTHING
 
   local next
-  if writes == NOTHING and ARGV[1] == 'settle' and state and not changed then
+  if writes == NOTHING and settles and state and not changed then
     -- As it was written, but for the debt.
     next = struct.pack(WIDE, KIND, (now - EPOCH) * storedRate + debt, storedBurst, storedRate, written)
-  elseif writes ~= NOTHING or ARGV[1] == 'settle' then
+  elseif writes ~= NOTHING or settles then
     local tat = (now - EPOCH) * rate + debt
     local narrow = own == 1 and burst < 65536 and rate < 256 and period < 65536 and tat < 1e14 and tat > -1e14
     next = struct.pack(narrow and NARROW or WIDE, KIND, tat, burst, rate, own == 1 and period or -period)
   end
-  return {
-    room > 0 and room or 0,
-    retry,
-    reset,
-    now,
-    0,
-  }, writes, next
+  return room > 0 and room or 0, retry, reset, now, 0, writes, next
 end
 
--- Making a function costs; most calls are no refunds.
-if ARGV[1] ~= 'refund' and ARGV[1] ~= 'settle' then return decide, nil, nil, KIND end
+if not corrects then return decide, KIND end
 
 local function refund(state, now, units)
   local _, tat, burst, rate, period = struct.unpack(#state == NARROW_BYTES and NARROW or WIDE, state)
@@ -85,4 +80,4 @@ local function refund(state, now, units)
   return struct.pack(WIDE, KIND, (now - EPOCH) * rate + debt, burst, rate, period), lacking
 end
 
-return decide, refund, nil, KIND
+return decide, KIND, false, refund

@@ -14,39 +14,31 @@ local KEEP = 2
 -- Bytes of the kind and the four numbers in front of the ring.
 local FRONT = 33
 
--- What of the edge's count counts, e ms into the current bucket.
-local function partOf(old, e, bucket, edge, down)
-  if old == 0 or edge == DROP then return 0 end
-  if edge == KEEP then return old end
-  if down == 1 then return (mulDiv(old, bucket - e, bucket)) end
-  return ceilMulDiv(old, bucket - e, bucket)
-end
-
--- Walks forward, bucket by bucket, to the first instant at which `cost` fits. `counts`: of the ring, by age.
-local function wait(at, s, total, old, counts, cost, limit, bucket, buckets, edge, down)
-  local begin, leaves, full = at - s * bucket, old, total
-  for j = 0, buckets + 1 do
-    if j > 0 then
-      begin = 0
-      leaves = j < buckets and counts[buckets - j] or full
-      full = full - leaves
-    end
-    local room = limit - cost - full
-    -- The first ms of this bucket at which what is at the edge leaves that room; none if not below the bucket's length.
-    local offset = begin
-    if room < 0 or leaves > room and edge == KEEP then
-      offset = bucket
-    elseif leaves > room and edge ~= DROP then
-      local fit = down == 1 and ceilMulDiv(room + 1, bucket, leaves) - 1 or mulDiv(room, bucket, leaves)
-      if bucket - fit > begin then offset = bucket - fit end
-    end
-    if offset < bucket then return (s + j) * bucket + offset - at end
-  end
-  return NEVER
-end
-
--- What takes a ring apart. Making a function costs, so these two are made where there is a ring.
+-- What looks into the ring, or ahead. Making a function costs, so these are made where one of them is needed.
 local function ofRings()
+  -- Walks forward, bucket by bucket, to the first instant at which `cost` fits. `counts`: of the ring, by age.
+  local function wait(at, s, total, old, counts, cost, limit, bucket, buckets, edge, down)
+    local begin, leaves, full = at - s * bucket, old, total
+    for j = 0, buckets + 1 do
+      if j > 0 then
+        begin = 0
+        leaves = j < buckets and counts[buckets - j] or full
+        full = full - leaves
+      end
+      local room = limit - cost - full
+      -- The first ms of this bucket at which what is at the edge leaves that room; none if not below the bucket's length.
+      local offset = begin
+      if room < 0 or leaves > room and edge == KEEP then
+        offset = bucket
+      elseif leaves > room and edge ~= DROP then
+        local fit = down == 1 and mulDiv(room + 1, bucket, leaves, UP) - 1 or mulDiv(room, bucket, leaves)
+        if bucket - fit > begin then offset = bucket - fit end
+      end
+      if offset < bucket then return (s + j) * bucket + offset - at end
+    end
+    return NEVER
+  end
+
   -- The counts of a ring by age, from 1, and under 0 the current bucket's own, which is what the total holds beyond them.
   local function countsOf(ring, total)
     local counts = { struct.unpack('<' .. string.rep('d', #ring / 8), ring) }
@@ -69,12 +61,12 @@ local function ofRings()
     return sum, counts[buckets - steps], struct.pack('<' .. string.rep('d', buckets - 1), unpack(moved))
   end
 
-  return countsOf, advance
+  return countsOf, advance, wait
 end
 
-local function decide(state, now, cost, limit, bucket, buckets, edge, down, own, countDenied)
+local function decide(state, now, cost, settles, limit, bucket, buckets, edge, down, own, countDenied)
   -- The state brought up to now, in the buckets of this policy.
-  local at, total, old, ring, changed = now, 0, 0, '', not state
+  local at, total, old, part, ring, changed = now, 0, 0, 0, '', not state
   if state then
     local stored, storedBucket
     stored, storedBucket, total, old = struct.unpack('<dddd', state, 2)
@@ -88,15 +80,19 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, own,
       local _, advance = ofRings()
       total, old, ring = advance(steps, total, ring)
     end
+    -- What of the edge's count counts.
+    if old > 0 and edge == KEEP then
+      part = old
+    elseif old > 0 and edge ~= DROP then
+      part = mulDiv(old, storedBucket - into, storedBucket, down == 0)
+    end
     changed = storedBucket ~= bucket or #ring ~= 8 * (buckets - 1)
     -- Written in other buckets: what was used stays used, all of it in the current bucket of the new kind; at most what
     -- the policy holds, whatever this request's limit is, because it is stored for all.
-    if changed then total = math.min(own, total + partOf(old, into, storedBucket, edge, down)) end
+    if changed then total = math.min(own, total + part) end
   end
-  if changed then old, ring = 0, string.rep('\0', 8 * (buckets - 1)) end
-  local e = at % bucket
-  local s = (at - e) / bucket
-  local part = old == 0 and 0 or partOf(old, e, bucket, edge, down)
+  if changed then old, part, ring = 0, 0, string.rep('\0', 8 * (buckets - 1)) end
+  local s = (at - at % bucket) / bucket
 
   local fits = cost <= limit - total - part or cost == 0
   local used = total
@@ -117,7 +113,8 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, own,
   -- If the current bucket counts, it is the newest.
   local reset = (s + buckets + (edge == DROP and 0 or 1)) * bucket - at
   if not fits or used == total or down == 1 then
-    local counts = buckets > 1 and ofRings()(ring, used)
+    local countsOf, _, wait = ofRings()
+    local counts = buckets > 1 and countsOf(ring, used)
     if not fits and cost <= limit then
       retry = wait(at, s, used, old, counts, cost, limit, bucket, buckets, edge, down)
     end
@@ -126,17 +123,16 @@ local function decide(state, now, cost, limit, bucket, buckets, edge, down, own,
   end
   local left = limit - used - part
 
-  return {
-    left > 0 and left or 0,
+  return left > 0 and left or 0,
     retry,
     reset,
     at,
     0,
-  }, writes, (writes ~= NOTHING or ARGV[1] == 'settle') and struct.pack('<Bdddd', KIND, s, bucket, used, old) .. ring
+    writes,
+    (writes ~= NOTHING or settles) and struct.pack('<Bdddd', KIND, s, bucket, used, old) .. ring
 end
 
--- Making a function costs; most calls are no refunds.
-if ARGV[1] ~= 'refund' and ARGV[1] ~= 'settle' then return decide, nil, nil, KIND end
+if not corrects then return decide, KIND, ALIGNED end
 
 local function refund(state, now, units, at)
   local s, bucket, total, old = struct.unpack('<dddd', state, 2)
@@ -154,4 +150,4 @@ local function refund(state, now, units, at)
   return struct.pack('<Bdddd' .. string.rep('d', #counts), KIND, s, bucket, total, old, unpack(counts))
 end
 
-return decide, refund, nil, KIND
+return decide, KIND, ALIGNED, refund

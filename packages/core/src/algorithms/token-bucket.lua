@@ -6,19 +6,6 @@
 -- What a state of this algorithm and of leaky-bucket begins with: of another kind, it counts as absent.
 local KIND = 3
 
--- The debt as it stands `elapsed` ms later, in the units it was written in.
-local function age(elapsed, tokens, part, rate, period)
-  local back, rest = mulDiv(elapsed, rate, period)
-  tokens = tokens - back
-  part = part - rest
-  if part < 0 then
-    part = part + period
-    tokens = tokens - 1
-  end
-  if tokens < 0 then return 0, 0 end
-  return tokens, part
-end
-
 -- The ms in which `tokens` and `part` come back, rounded up.
 local function time(tokens, part, rate, period)
   local debt = tokens * period + part
@@ -31,20 +18,24 @@ local function time(tokens, part, rate, period)
   return math.min(wholes + (rest > rate - partRest and 2 or 1), MOST)
 end
 
-local function decide(state, now, cost, burst, rate, period, own)
+local function decide(state, now, cost, settles, burst, rate, period, own)
   local tokens, part, at, storedRate, storedPeriod, takesOver, meant = 0, 0, now, rate, period, own == 1, false
   if state then
     tokens, part, at, storedRate, storedPeriod = struct.unpack('<ddddd', state, 2)
     if storedPeriod < 0 then takesOver, storedPeriod = false, -storedPeriod end
     if storedRate < 0 then meant, storedRate = true, -storedRate end
-    local elapsed = 0
-    if now > at then elapsed, at = now - at, now end
-    tokens, part = age(elapsed, tokens, part, storedRate, storedPeriod)
+    if now > at then
+      -- The debt ages in the units it was written in.
+      local back, rest = mulDiv(now - at, storedRate, storedPeriod)
+      at, tokens, part = now, tokens - back, part - rest
+      if part < 0 then tokens, part = tokens - 1, part + storedPeriod end
+      if tokens < 0 then tokens, part = 0, 0 end
+    end
   end
   local over = tokens > burst and not meant
   local changed = takesOver and (storedRate ~= rate or storedPeriod ~= period or over)
   if changed then
-    part = ceilMulDiv(part, period, storedPeriod)
+    part = mulDiv(part, period, storedPeriod, UP)
     if tokens >= burst then tokens, part = burst, 0 end
     storedRate, storedPeriod = rate, period
   end
@@ -57,7 +48,7 @@ local function decide(state, now, cost, burst, rate, period, own)
   end
   local charged = cost > 0 and fits
   if charged then
-    part = ceilMulDiv(part, period, storedPeriod)
+    if storedPeriod ~= period then part = mulDiv(part, period, storedPeriod, UP) end
     tokens = tokens + cost
     if part == period then
       part = 0
@@ -71,20 +62,24 @@ local function decide(state, now, cost, burst, rate, period, own)
   local writes = charged and IF_ADMITTED or changed and not fits and cost <= burst and ALWAYS or NOTHING
 
   local next
-  if writes == NOTHING and ARGV[1] == 'settle' and state and not changed then
+  if writes == NOTHING and settles and state and not changed then
     -- As it was written, but for the debt.
     next = struct.pack('<Bddd', KIND, tokens, part, at) .. string.sub(state, 26)
-  elseif writes ~= NOTHING or ARGV[1] == 'settle' then
+  elseif writes ~= NOTHING or settles then
     next = struct.pack('<Bddddd', KIND, tokens, part, at, rate, own == 1 and period or -period)
   end
-  return {
-    room > 0 and room or 0,
+  return room > 0 and room or 0,
     retry,
     time(tokens, part, storedRate, storedPeriod),
     at,
     0,
-  }, writes, next, tokens, part
+    writes,
+    next,
+    tokens,
+    part
 end
+
+if not corrects then return decide, KIND end
 
 local function refund(state, now, units, _, _, burst)
   -- Under a limit of 0 debt would never come back.
@@ -96,4 +91,4 @@ local function refund(state, now, units, _, _, burst)
   return struct.pack('<Bddddd', KIND, tokens, part, at, rate, period)
 end
 
-return decide, refund, nil, KIND, time
+return decide, KIND, false, refund

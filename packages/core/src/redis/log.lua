@@ -11,128 +11,138 @@ local HEADER = 21
 local HEADER_FORMAT = '<BddI4'
 local NARROW = 5
 local WIDE = 6
-local FORMATS, SIZES = { [NARROW] = '<I4I4', [WIDE] = '<dd' }, { [NARROW] = 8, [WIDE] = 16 }
+local NARROW_FORMAT = '<I4I4'
+local WIDE_FORMAT = '<dd'
+local NARROW_SIZE = 8
+local WIDE_SIZE = 16
 local FIRST = 8213
 
-local function kindFor(instant, sum)
-  return instant < 4294967296 and sum < 4294967296 and NARROW or WIDE
+-- The instant of entry i and the sum up to it; of entry 0 only the sum is known.
+local function entry(log, i)
+  local first, size, place = log.first, log.size, log.head + i - 1
+  if place < 0 then return 0, log.before end
+  local from = HEADER + place * size
+  if from + size > #first then
+    first, from = redis.call('GETRANGE', log.key, from, from + size - 1), 0
+  end
+  local instant, sum = struct.unpack(log.format, first, from + 1)
+  return log.base + instant, sum
 end
 
--- Opens the log of a key; returns it and whether there is one.
+-- Opens the log of a key; returns it and whether there is one. `first` is as much of it as is at hand; `newest` and `sum`
+-- are what the last entry says.
 local function open(key)
   local first = redis.call('GETRANGE', key, 0, FIRST - 1)
   local kind = string.byte(first)
   if kind ~= NARROW and kind ~= WIDE then
-    return {
-      count = 0,
-      instant = function() return 0 end,
-      sum = function() return 0 end,
-      add = function(_, at, cost, ttl)
-        local new = kindFor(0, cost)
-        local value = struct.pack(HEADER_FORMAT, new, at, 0, 0) .. struct.pack(FORMATS[new], 0, cost)
-        redis.call('SET', key, value, 'PX', ttl)
-      end,
-    }, false
+    return { key = key, count = 0, head = 0, before = 0, newest = 0, sum = 0 }, false
   end
-
   local _, base, before, head = struct.unpack(HEADER_FORMAT, first)
-  local format, size = FORMATS[kind], SIZES[kind]
   local length = #first < FIRST and #first or redis.call('STRLEN', key)
-  local log = { count = (length - HEADER) / size - head }
+  local size = kind == NARROW and NARROW_SIZE or WIDE_SIZE
+  local log = {
+    key = key,
+    first = first,
+    length = length,
+    kind = kind,
+    size = size,
+    format = kind == NARROW and NARROW_FORMAT or WIDE_FORMAT,
+    base = base,
+    before = before,
+    head = head,
+    count = (length - HEADER) / size - head,
+    newest = 0,
+    sum = 0,
+  }
+  log.newest, log.sum = entry(log, log.count)
+  return log, true
+end
 
-  local function offset(i) return HEADER + (head + i - 1) * size end
-
+-- What most requests do without. Making a function costs, so these are made where one of them is needed.
+local function ofEntries(log)
   -- The entries from i to j.
   local function bytes(i, j)
-    local from, to = offset(i), offset(j + 1) - 1
+    local from, to = HEADER + (log.head + i - 1) * log.size, HEADER + (log.head + j) * log.size - 1
     if to < from then return '' end
-    if to < #first then return string.sub(first, from + 1, to + 1) end
-    return redis.call('GETRANGE', key, from, to)
+    if to < #log.first then return string.sub(log.first, from + 1, to + 1) end
+    return redis.call('GETRANGE', log.key, from, to)
   end
 
-  local function entry(i)
-    local from = offset(i)
-    if from + size <= #first then return struct.unpack(format, first, from + 1) end
-    return struct.unpack(format, bytes(i, i))
-  end
-
-  function log.instant(i)
-    local instant = entry(i)
-    return base + instant
-  end
-
-  function log.sum(i)
-    if i == 0 and head == 0 then return before end
-    local _, sum = entry(i)
-    return sum
-  end
-
-  -- The header and the entries from i to j with instants and sums that count anew, as kind `new`. To the sums from
-  -- entry `raised` on, `more` is added.
-  local function renewed(i, j, new, origin, raised, more)
-    local start = log.sum(i - 1)
-    local parts = { struct.pack(HEADER_FORMAT, new, origin, 0, 0) }
-    local kept = bytes(i, j)
-    for place = 1, #kept, size do
-      local instant, sum = struct.unpack(format, kept, place)
-      if i + (place - 1) / size >= raised then sum = sum + more end
-      parts[#parts + 1] = struct.pack(FORMATS[new], base + instant - origin, sum - start)
+  -- The header and the entries from i to j with instants and sums that count anew from `origin` and `start`, and what
+  -- packs an entry so. By that count, `span` and `total` are the last. To the sums from entry `raised` on, `more` is added.
+  local function renewed(i, j, origin, start, span, total, raised, more)
+    local narrow = span < 4294967296 and total < 4294967296
+    local format = narrow and NARROW_FORMAT or WIDE_FORMAT
+    local parts = { struct.pack(HEADER_FORMAT, narrow and NARROW or WIDE, origin, 0, 0) }
+    local kept = j >= i and bytes(i, j) or ''
+    for place = 1, #kept, log.size do
+      local instant, upTo = struct.unpack(log.format, kept, place)
+      upTo = upTo - start
+      if i + (place - 1) / log.size >= raised then upTo = upTo + more end
+      parts[#parts + 1] = struct.pack(format, log.base + instant - origin, upTo)
     end
-    return table.concat(parts)
-  end
-
-  -- The entries from i on and one more, which may be one with the last.
-  local function renewedWith(i, merge, at, cost)
-    local origin, total = at, 0
-    if i <= log.count then origin, total = log.instant(i), log.sum(log.count) - log.sum(i - 1) end
-    local new = kindFor(at - origin, total + cost)
-    local kept = renewed(i, merge and log.count - 1 or log.count, new, origin, log.count + 1, 0)
-    return kept .. struct.pack(FORMATS[new], at - origin, total + cost)
-  end
-
-  -- Forgets the first `drop` entries and adds `cost` at `at`, which is not before the last entry.
-  function log.add(drop, at, cost, ttl)
-    local i, last = drop + 1, log.count
-    local merge = i <= last and log.instant(last) == at
-    local sum = log.sum(last) + cost
-    if i > last or kindFor(at - base, sum) > kind or sum > MOST then
-      redis.call('SET', key, renewedWith(i, merge, at, cost), 'PX', ttl)
-      return
-    end
-    if merge then last = last - 1 end
-    local added = struct.pack(format, at - base, sum)
-    if length == #first or 2 * (head + drop) > head + log.count then
-      local header = struct.pack(HEADER_FORMAT, kind, base, log.sum(drop), 0)
-      redis.call('SET', key, header .. bytes(i, last) .. added, 'PX', ttl)
-      return
-    end
-    if drop > 0 then
-      redis.call('SETRANGE', key, 0, struct.pack(HEADER_FORMAT, kind, base, before, head + drop))
-    end
-    redis.call('SETRANGE', key, offset(last + 1), added)
-    redis.call('PEXPIRE', key, ttl)
+    return table.concat(parts), format
   end
 
   -- Adds units to entry i, and writes the log anew.
-  if ARGV[1] == 'settle' then
-    function log.raise(i, units)
-      local origin, total = log.instant(1), log.sum(log.count) - log.sum(0)
-      local more = math.min(units, MOST - total)
-      local new = kindFor(log.instant(log.count) - origin, total + more)
-      redis.call('SET', key, renewed(1, log.count, new, origin, i, more), 'KEEPTTL')
-    end
+  local function raise(i, units)
+    local origin = entry(log, 1)
+    local _, start = entry(log, 0)
+    local total = log.sum - start
+    local more = math.min(units, MOST - total)
+    local value = renewed(1, log.count, origin, start, log.newest - origin, total + more, i, more)
+    redis.call('SET', log.key, value, 'KEEPTTL')
   end
 
   -- Takes units from entry i, which holds as many.
-  function log.take(i, units)
+  local function take(i, units)
     local kept = bytes(i, log.count)
     local parts = {}
-    for place = 1, #kept, size do
-      local instant, sum = struct.unpack(format, kept, place)
-      parts[#parts + 1] = struct.pack(format, instant, sum - units)
+    for place = 1, #kept, log.size do
+      local instant, sum = struct.unpack(log.format, kept, place)
+      parts[#parts + 1] = struct.pack(log.format, instant, sum - units)
     end
-    redis.call('SETRANGE', key, offset(i), table.concat(parts))
+    redis.call('SETRANGE', log.key, HEADER + (log.head + i - 1) * log.size, table.concat(parts))
   end
 
-  return log, true
+  return bytes, renewed, raise, take
+end
+
+-- Forgets the first `drop` entries and adds `cost` at `at`, which is not before the last entry.
+local function add(log, drop, at, cost, ttl)
+  local key, head, last, size, sum = log.key, log.head, log.count, log.size, log.sum + cost
+  if drop == last then
+    local narrow = cost < 4294967296
+    local header = struct.pack(HEADER_FORMAT, narrow and NARROW or WIDE, at, 0, 0)
+    redis.call('SET', key, header .. struct.pack(narrow and NARROW_FORMAT or WIDE_FORMAT, 0, cost), 'PX', ttl)
+    return
+  end
+  -- What comes at the instant of the last entry becomes one with it.
+  if log.newest == at then last = last - 1 end
+  if log.kind == NARROW and (at - log.base >= 4294967296 or sum >= 4294967296) or sum > MOST then
+    local _, renewed = ofEntries(log)
+    local origin = entry(log, drop + 1)
+    local _, start = entry(log, drop)
+    -- Entries that have left are not in the sums that count.
+    local span, total = at - origin, log.sum - start + cost
+    local kept, format = renewed(drop + 1, last, origin, start, span, total, last + 1, 0)
+    redis.call('SET', key, kept .. struct.pack(format, span, total), 'PX', ttl)
+    return
+  end
+  local added = struct.pack(log.format, at - log.base, sum)
+  if head + drop == 0 and log.length == #log.first then
+    local kept = last == log.count and log.first or string.sub(log.first, 1, -1 - size)
+    redis.call('SET', key, kept .. added, 'PX', ttl)
+  elseif log.length == #log.first or 2 * (head + drop) > head + log.count then
+    local bytes = ofEntries(log)
+    local _, before = entry(log, drop)
+    local header = struct.pack(HEADER_FORMAT, log.kind, log.base, before, 0)
+    redis.call('SET', key, header .. bytes(drop + 1, last) .. added, 'PX', ttl)
+  else
+    if drop > 0 then
+      redis.call('SETRANGE', key, 0, struct.pack(HEADER_FORMAT, log.kind, log.base, log.before, head + drop))
+    end
+    redis.call('SETRANGE', key, HEADER + (head + last) * size, added)
+    redis.call('PEXPIRE', key, ttl)
+  end
 end

@@ -16,11 +16,19 @@ import {
 } from '../types.js';
 import { suffixesOf, tagOf } from './key.js';
 import type { ScriptRunner } from './script-runner.js';
+import { CODES, OPERATIONS } from './scripts.generated.js';
+
+/** `reset` needs no numbers. */
+const FORGET = pack([OPERATIONS.FORGET]);
 
 export class RedisTable implements Table<true> {
   readonly #runner: ScriptRunner;
   readonly #prefix: string;
   readonly #suffixes: readonly string[];
+  /** The last plan and cost, and what was sent for them: most requests ask the same. */
+  #plan: Plan | undefined;
+  #cost = 0;
+  #packed = FORGET;
 
   constructor(runner: ScriptRunner, prefix: string, name: string, policies: readonly ParsedPolicy[]) {
     this.#runner = runner;
@@ -33,17 +41,16 @@ export class RedisTable implements Table<true> {
   }
 
   decide(id: string, cost: number, plan: Plan, charge: boolean, now: number | undefined): Promise<Answer> {
-    const operation = charge ? 'consume' : 'peek';
-    return this.#run(id, plan, operation, this.#numbers(cost, plan, [], now), (reply) =>
-      readReply(reply, plan),
-    );
+    const numbers = charge
+      ? this.#toConsume(cost, plan, now)
+      : packed(OPERATIONS.PEEK, cost, plan, undefined, now);
+    return this.#run(id, plan, numbers, (reply) => readReply(reply, plan));
   }
 
   charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {
     const each = units.map((count) => [count]);
-    return this.#run(id, plan, 'charge', this.#numbers(0, plan, each, now), (reply) =>
-      readReply(reply, plan),
-    );
+    const numbers = packed(OPERATIONS.CHARGE, 0, plan, each, now);
+    return this.#run(id, plan, numbers, (reply) => readReply(reply, plan));
   }
 
   correct(
@@ -54,42 +61,51 @@ export class RedisTable implements Table<true> {
     now: number | undefined,
   ): Promise<ArrayLike<number>> {
     const each = charges.map(({ at, level }, i) => [Math.abs(units[i]), at, level]);
-    const operation = units.some((count) => count < 0) ? 'settle' : 'refund';
-    return this.#run(id, plan, operation, this.#numbers(0, plan, each, now), (reply) =>
-      readLacking(reply, units),
-    );
+    const operation = units.some((count) => count < 0) ? OPERATIONS.SETTLE : OPERATIONS.REFUND;
+    const numbers = packed(operation, 0, plan, each, now);
+    return this.#run(id, plan, numbers, (reply) => readLacking(reply, units));
   }
 
   reset(id: string): Promise<void> {
     const tag = this.#prefix + tagOf(id);
     const keys = this.#suffixes.map((suffix) => tag + suffix);
-    return this.#runner.run(keys, ['reset'], () => {});
+    return this.#runner.run(keys, FORGET, () => {});
   }
 
   /** Nothing to let go of: the client is the caller's. */
   close(): void {}
 
-  #run<T>(
-    id: string,
-    plan: Plan,
-    operation: string,
-    numbers: Buffer,
-    read: (reply: unknown) => T,
-  ): Promise<T> {
+  #run<T>(id: string, plan: Plan, numbers: Buffer, read: (reply: unknown) => T): Promise<T> {
     const tag = this.#prefix + tagOf(id);
     const keys = plan.places.map((place) => tag + this.#suffixes[place]);
-    return this.#runner.run(keys, [operation, numbers, ...plan.terms.map((term) => term.algorithm)], read);
+    return this.#runner.run(keys, numbers, read);
   }
 
-  /** The numbers as envelope.lua takes them: for each term those of `each`, if there are any, and its own. */
-  #numbers(cost: number, plan: Plan, each: readonly (readonly number[])[], now: number | undefined): Buffer {
-    const numbers = [cost, now === undefined ? 0 : whole(now) + 1];
-    plan.terms.forEach((term, i) => {
-      const own = each.length === 0 ? [] : each[i];
-      numbers.push(own.length + term.numbers.length, ...own, ...term.numbers);
-    });
-    return pack(numbers);
+  #toConsume(cost: number, plan: Plan, now: number | undefined): Buffer {
+    if (now !== undefined) return packed(OPERATIONS.CONSUME, cost, plan, undefined, now);
+    if (plan !== this.#plan || cost !== this.#cost) {
+      this.#packed = packed(OPERATIONS.CONSUME, cost, plan, undefined, now);
+      this.#plan = plan;
+      this.#cost = cost;
+    }
+    return this.#packed;
   }
+}
+
+/** The numbers as envelope.lua takes them: for each term those of `each`, if there are any, and its own. */
+function packed(
+  operation: number,
+  cost: number,
+  plan: Plan,
+  each: readonly (readonly number[])[] | undefined,
+  now: number | undefined,
+): Buffer {
+  const numbers = [operation, cost, now === undefined ? 0 : whole(now) + 1];
+  plan.terms.forEach((term, i) => {
+    const own = each === undefined ? [] : each[i];
+    numbers.push(1 + own.length + term.numbers.length, CODES[term.algorithm], ...own, ...term.numbers);
+  });
+  return pack(numbers);
 }
 
 /** Returns `value` if Lua may be told it: packed, a number that is none would look like another. */
@@ -100,26 +116,41 @@ function whole(value: number): number {
 
 /** What could not be kept of the units that were to be added; before it stands when that was. */
 function readLacking(reply: unknown, units: readonly number[]): number[] {
-  if (!Array.isArray(reply) || reply.length !== 1 + units.length) throw replyError(reply);
-  return units.map((count, i) => readWhole(reply, reply[1 + i], 0, Math.max(0, -count)));
-}
-
-function readReply(reply: unknown, plan: Plan): Answer {
-  if (!Array.isArray(reply) || reply.length !== plan.terms.length * ANSWER_WIDTH) throw replyError(reply);
-  return Array.from(reply as unknown[], (number, i) => {
-    // Only a wait may be negative: -1 is never.
-    const least = i % ANSWER_WIDTH === 1 ? -1 : 0;
-    const most = i % ANSWER_WIDTH === 0 ? plan.terms[i / ANSWER_WIDTH].numbers[0] : Infinity;
-    return readWhole(reply, number, least, most);
+  const numbers = readNumbers(reply);
+  if (numbers.length !== 1 + units.length) throw replyError(reply);
+  return units.map((count, i) => {
+    const lacking = numbers[1 + i];
+    if (lacking < 0 || lacking > Math.max(0, -count)) throw replyError(reply);
+    return lacking;
   });
 }
 
-function readWhole(reply: unknown, number: unknown, least: number, most: number): number {
-  // Only what is too big for clients to read exactly comes as text.
-  const read = typeof number === 'string' && /^\d{16}$/.test(number) ? Number(number) : number;
-  if (!Number.isSafeInteger(read) || (read as number) < least || (read as number) > most)
-    throw replyError(reply);
-  return (read as number) + 0;
+function readReply(reply: unknown, plan: Plan): Answer {
+  let numbers = readNumbers(reply);
+  if (numbers.length < ANSWER_WIDTH && numbers.length > 2 && plan.terms.length === 1) {
+    // It fits, so that was left out, and the delay if there is none.
+    const [remaining, reset, at, delay = 0] = numbers;
+    numbers = [remaining, 0, reset, at, delay];
+  }
+  if (numbers.length !== plan.terms.length * ANSWER_WIDTH) throw replyError(reply);
+  for (let i = 0; i < numbers.length; i++) {
+    // Only a wait may be negative: -1 is never.
+    const least = i % ANSWER_WIDTH === 1 ? -1 : 0;
+    const most = i % ANSWER_WIDTH === 0 ? plan.terms[i / ANSWER_WIDTH].numbers[0] : Infinity;
+    if (numbers[i] < least || numbers[i] > most) throw replyError(reply);
+  }
+  return numbers;
+}
+
+/** The whole numbers of a reply, which are text with a space between. */
+function readNumbers(reply: unknown): number[] {
+  if (typeof reply !== 'string') throw replyError(reply);
+  return reply.split(' ').map((text) => {
+    const number = Number(text);
+    if (!Number.isSafeInteger(number) || !/^-?\d{1,16}$/.test(text)) throw replyError(reply);
+    // Not -0.
+    return number + 0;
+  });
 }
 
 function replyError(reply: unknown): StoreError {

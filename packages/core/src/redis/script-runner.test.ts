@@ -31,7 +31,7 @@ const fails =
 const NOSCRIPT = fails('NOSCRIPT No matching script. Please use EVAL.');
 
 const read = (reply: unknown) => reply;
-const run = (runner: ScriptRunner, key = 'k') => runner.run([key], ['consume'], read);
+const run = (runner: ScriptRunner, key = 'k') => runner.run([key], Buffer.from('numbers'), read);
 const codeOf = (promise: Promise<unknown>) =>
   promise.then(
     (value) => value,
@@ -48,21 +48,21 @@ describe('Running the script', () => {
     const runner = new ScriptRunner(client, 100);
     expect(await run(runner)).toBe('OK');
     expect(await run(runner)).toBe('OK');
-    expect(client.calls).toEqual(['evalsha k consume', 'eval k consume', 'evalsha k consume']);
+    expect(client.calls).toEqual(['evalsha k numbers', 'eval k numbers', 'evalsha k numbers']);
   });
 
   it('sends nothing again after any other error', async () => {
     for (const message of ['Connection is closed.', 'READONLY no', 'LOADING wait', 'ERR what']) {
       const client = clientOf(fails(message));
       await codeOf(run(new ScriptRunner(client, 100)));
-      expect(client.calls).toEqual(['evalsha k consume']);
+      expect(client.calls).toEqual(['evalsha k numbers']);
     }
   });
 
   it('gives up where even the whole script is not known', async () => {
     const client = clientOf(NOSCRIPT);
     expect(await codeOf(run(new ScriptRunner(client, 100)))).toBe('NOSCRIPT not-run');
-    expect(client.calls).toEqual(['evalsha k consume', 'eval k consume']);
+    expect(client.calls).toEqual(['evalsha k numbers', 'eval k numbers']);
   });
 
   it('has one deadline for both commands', async () => {

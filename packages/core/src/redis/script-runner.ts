@@ -54,14 +54,10 @@ export class ScriptRunner implements Gate {
   }
 
   /** Returns what `read` makes of the reply. Rejects with a {@link StoreError} and with nothing else. */
-  run<T>(
-    keys: readonly string[],
-    args: readonly (string | Buffer)[],
-    read: (reply: unknown) => T,
-  ): Promise<T> {
+  run<T>(keys: readonly string[], numbers: Buffer, read: (reply: unknown) => T): Promise<T> {
     const ticket = this.#breaker.admit();
     if (ticket === REFUSED) return Promise.reject(refused(this.#failure));
-    return this.#deadline.race(this.#send(keys, args).then(read)).then(
+    return this.#deadline.race(this.#send(keys, numbers).then(read)).then(
       (answer) => {
         this.#breaker.served(ticket);
         return answer;
@@ -75,16 +71,16 @@ export class ScriptRunner implements Gate {
   }
 
   /** Sends the script by its name, and in full only to a server that says that it does not know it. */
-  async #send(keys: readonly string[], args: readonly (string | Buffer)[]): Promise<unknown> {
+  async #send(keys: readonly string[], numbers: Buffer): Promise<unknown> {
     const mark = this.#connection.mark();
     try {
-      return await this.#client.evalsha(sha1, keys.length, ...keys, ...args);
+      return await this.#client.evalsha(sha1, keys.length, ...keys, numbers);
     } catch (error) {
       if (!isNoScript(error)) throw failureOf(error, this.#connection.neverSent(mark));
     }
     const again = this.#connection.mark();
     try {
-      return await this.#client.eval(script, keys.length, ...keys, ...args);
+      return await this.#client.eval(script, keys.length, ...keys, numbers);
     } catch (error) {
       throw failureOf(error, this.#connection.neverSent(again));
     }
