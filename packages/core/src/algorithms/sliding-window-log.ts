@@ -58,10 +58,19 @@ export const slidingWindowLog = {
   },
 };
 
-/** The first index of which `holds` is true, by bisection: once true, it stays true. The length if there is none. */
+/**
+ * The first index of which `holds` is true, by bisection: once true, it stays true. The length if there is none.
+ *
+ * What is looked for is mostly near the front, so the part that is bisected begins there and doubles until it is inside.
+ */
 export function firstIndex(log: LogReader, holds: (i: number) => boolean): number {
   let low = 0;
-  let high = log.length;
+  let high = 0;
+  while (high < log.length && !holds(high)) {
+    low = high + 1;
+    high = 2 * low;
+  }
+  high = Math.min(high, log.length);
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     if (holds(middle)) high = middle;
