@@ -220,7 +220,7 @@ export class Journal implements LogReader {
 
 /** What is taken of `units` from an entry of `cost`. Of negative ones, which are added, as many as the sum of all can hold. */
 export function takenOf(units: number, cost: number, total: number): number {
-  return units < 0 ? Math.max(units, Math.min(0, total - MOST)) : Math.min(units, cost);
+  return units < 0 ? Math.max(units, total - MOST) : Math.min(units, cost);
 }
 
 /** What is left of a whole number modulo {@link SUMS}. The operator `%` takes far longer. */
