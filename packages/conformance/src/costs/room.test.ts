@@ -27,6 +27,6 @@ it('a key takes as much memory as is recorded, and leaves no entries behind', as
     ([name, { bytes }]) => Math.abs(bytes - recorded[name]) > recorded[name] * SLACK,
   );
   expect(off.map(([name, { bytes }]) => `${name}: ${bytes} bytes, recorded ${recorded[name]}`)).toEqual([]);
-  // Slots are kept for other keys: as many bytes as those of any other policy.
-  expect(Math.max(...Object.values(rooms).map(({ left }) => left))).toBeLessThan(70);
+  // Slots are kept for other keys; of few keys, some of what is seen is no store's.
+  expect(Math.max(...Object.values(rooms).map(({ left }) => left))).toBeLessThan(100);
 }, 120_000);

@@ -10,7 +10,7 @@ import type { Charge, ParsedPolicy } from '../types.js';
 import type { Section } from './section.js';
 
 /** The name of an algorithm that keeps its state so. */
-export type NumberAlgorithm = keyof typeof algorithms;
+type NumberAlgorithm = keyof typeof algorithms;
 
 export class NumberSection implements Section {
   readonly width: number;
