@@ -30,7 +30,7 @@ export const slidingWindowLog = {
     const window = numbers[1];
     const last = log.length - 1;
     const at = last >= 0 ? Math.max(now, log.instant(last)) : now;
-    const first = firstIndex(log, (i) => log.instant(i) > at - window);
+    const first = firstAfter(log, at - window);
     const before = log.sum(first - 1);
     const total = log.sum(last) - before;
 
@@ -42,7 +42,8 @@ export const slidingWindowLog = {
     if (!fits && cost > limit) retry = NEVER;
     else if (!fits) {
       const leaves = firstIndex(log, (i) => log.sum(i) >= before + (cost - room));
-      retry = log.instant(leaves) + window - at;
+      // Debt beyond 2^53 is not exact: of all of it, the last entry is what to wait for.
+      retry = log.instant(Math.min(leaves, last)) + window - at;
     }
 
     let reset = 0;
@@ -65,6 +66,26 @@ export function firstIndex(log: LogReader, holds: (i: number) => boolean): numbe
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/**
+ * The first entry after an instant, as {@link firstIndex} finds it. Few leave at a time, so the part that is bisected
+ * begins at the front, and doubles until the entry is inside.
+ */
+function firstAfter(log: LogReader, instant: number): number {
+  let low = 0;
+  let high = 0;
+  while (high < log.length && log.instant(high) <= instant) {
+    low = high + 1;
+    high = 2 * low;
+  }
+  high = Math.min(high, log.length);
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (log.instant(middle) > instant) high = middle;
     else low = middle + 1;
   }
   return low;

@@ -6,6 +6,8 @@
 
 import { DIGEST_LENGTH, digest, LONGEST_KEY } from '../key.js';
 import type { Answer, Charge, ParsedPolicy, Plan, Table } from '../types.js';
+import { refund, settle } from './corrections.js';
+import { Judge } from './judge.js';
 import { KeyIndex } from './key-index.js';
 import { Ledger } from './ledger.js';
 import { Slots } from './slots.js';
@@ -23,6 +25,7 @@ export class MemoryTable implements Table<false> {
   readonly #index = new KeyIndex();
   readonly #slots = new Slots();
   readonly #ledger: Ledger;
+  readonly #judge: Judge;
   #calls = 0;
 
   /** @param makeRoom - called before a key is added. */
@@ -30,6 +33,7 @@ export class MemoryTable implements Table<false> {
     this.#shape = shapeOf(policies);
     this.#makeRoom = makeRoom;
     this.#ledger = new Ledger(policies);
+    this.#judge = new Judge(this.#ledger, policies);
   }
 
   get size(): number {
@@ -47,25 +51,28 @@ export class MemoryTable implements Table<false> {
     const now = given ?? Date.now();
     const key = shorten(id);
     const slot = this.#index.get(key);
-    const admitted = this.#ledger.judge(slot, cost, plan, charge, now);
+    const admitted = this.#judge.decide(slot, cost, plan, charge, now);
     if (charge) {
-      if (slot === 0) this.#begin(key, admitted, plan, now);
-      else if (admitted) this.#slots.admitted(slot);
-      else this.#slots.denied(slot);
+      if (slot > 0) {
+        if (admitted) this.#slots.admitted(slot);
+        else this.#slots.denied(slot);
+      } else if (this.#judge.writes) this.#begin(key, admitted, plan, now);
     }
     this.#calls = (this.#calls + 1) % TIDY_EVERY;
     if (this.#calls === 0) this.#tidy(now, TIDY_EVERY);
-    return this.#ledger.answer(plan);
+    return this.#judge.answer(plan);
   }
 
   charge(id: string, units: readonly number[], plan: Plan, given: number | undefined): Answer {
     const now = given ?? Date.now();
     const key = shorten(id);
     const slot = this.#index.get(key);
-    this.#ledger.judgeCharge(slot, units, plan, now);
-    if (slot === 0) this.#begin(key, true, plan, now);
-    else if (this.#ledger.writes) this.#slots.admitted(slot);
-    return this.#ledger.answer(plan);
+    this.#judge.charge(slot, units, plan, now);
+    if (this.#judge.writes) {
+      if (slot > 0) this.#slots.admitted(slot);
+      else this.#begin(key, true, plan, now);
+    }
+    return this.#judge.answer(plan);
   }
 
   correct(
@@ -79,11 +86,11 @@ export class MemoryTable implements Table<false> {
     const key = shorten(id);
     const slot = this.#index.get(key);
     if (units.some((count) => count < 0)) {
-      const lacking = this.#ledger.settle(slot, units, plan, charges, now);
-      if (slot === 0) this.#begin(key, true, plan, now);
+      const { lacking, writes } = settle(this.#ledger, slot, units, plan, charges, now);
+      if (slot === 0 && writes) this.#begin(key, true, plan, now);
       return lacking;
     }
-    if (slot > 0 && this.#ledger.refund(slot, units, plan, charges, now)) this.#drop(slot);
+    if (slot > 0 && refund(this.#ledger, slot, units, plan, charges, now)) this.#drop(slot);
     return units.map(() => 0);
   }
 
@@ -122,7 +129,6 @@ export class MemoryTable implements Table<false> {
 
   /** Stores what the request of a new key that was judged last changes. */
   #begin(key: string, admitted: boolean, plan: Plan, now: number): void {
-    if (!this.#ledger.writes) return;
     const slot = this.#add(key, now);
     this.#ledger.write(slot, plan);
     if (!admitted) this.#slots.denied(slot);

@@ -1,0 +1,74 @@
+/**
+ * Corrections of what was charged, in what a ledger holds.
+ *
+ * @module
+ */
+
+import { NOTHING, RESET, WRITES } from '../algorithms/outcome.js';
+import type { Charge, Plan } from '../types.js';
+import type { Ledger } from './ledger.js';
+
+/** What came of adding units. */
+interface Settled {
+  /** Per term, how many units could not be kept. */
+  readonly lacking: readonly number[];
+  /** Whether there is anything to be stored. */
+  readonly writes: boolean;
+}
+
+/**
+ * Adds units, which are negative, to what was charged, also beyond the limits, and stores that, but for a new key
+ * (slot 0): that is left to {@link Ledger.write}.
+ */
+export function settle(
+  ledger: Ledger,
+  slot: number,
+  units: readonly number[],
+  plan: Plan,
+  charges: readonly Charge[],
+  now: number,
+): Settled {
+  const row = ledger.rows.piece(slot);
+  const base = ledger.rows.base(slot);
+  let writes = false;
+  const lacking = plan.places.map((place, i) => {
+    const section = ledger.sections[place];
+    const { numbers } = plan.terms[i];
+    const out = section.decide(numbers, row, base, now, 0);
+    if (units[i] === 0) {
+      out[WRITES] = NOTHING;
+      return 0;
+    }
+    const short = section.settle(numbers, row, base, now, units[i], charges[i]);
+    if (out[WRITES] !== NOTHING) writes = true;
+    return short;
+  });
+  if (slot > 0) ledger.write(slot, plan);
+  return { lacking, writes };
+}
+
+/** Gives units back; returns whether nothing is left of the key. */
+export function refund(
+  ledger: Ledger,
+  slot: number,
+  units: readonly number[],
+  plan: Plan,
+  charges: readonly Charge[],
+  now: number,
+): boolean {
+  const row = ledger.rows.piece(slot);
+  const base = ledger.rows.base(slot);
+  let blank = plan.places.length === ledger.sections.length;
+  plan.places.forEach((place, i) => {
+    const section = ledger.sections[place];
+    const { numbers } = plan.terms[i];
+    if (units[i] === 0) {
+      blank = false;
+      return;
+    }
+    section.refund(numbers, row, base, now, units[i], charges[i]);
+    if (section.decide(numbers, row, base, now, 0)[RESET] === 0) section.clear(row, base);
+    else blank = false;
+  });
+  return blank;
+}
