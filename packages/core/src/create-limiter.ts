@@ -4,6 +4,7 @@
  * @module
  */
 
+import { Audit } from './audit/audit.js';
 import { ChargingTable } from './charging-table.js';
 import { oneOf, parseName, refuseUnknown } from './check.js';
 import { Debts, MOST_KEYS } from './debts.js';
@@ -24,7 +25,7 @@ import { WatchedLimiter } from './watch/watched-limiter.js';
 
 const OPTIONS = [
   ...['name', 'policies', 'store', 'clock', 'onStoreError', 'localShare'],
-  ...['mode', 'candidate', 'near'],
+  ...['mode', 'candidate', 'near', 'audit'],
 ];
 
 const MODES = ['enforce', 'shadow'] as const;
@@ -58,6 +59,7 @@ export function createLimiter<A extends boolean = false>(options: LimiterOptions
   };
   const candidate = parseCandidate(options.candidate);
   const near = parseNear(options.near);
+  const audit = options.audit === undefined ? undefined : new Audit(policies, options.audit);
   const shadow = oneOf(MODES, options.mode ?? 'enforce', 'mode', 'ERR_SLUICE_OPTION') === 'shadow';
   const names = namesOn(parts.store, name);
   const triedName = `${name}~candidate`;
@@ -71,7 +73,7 @@ export function createLimiter<A extends boolean = false>(options: LimiterOptions
       (key, decision, own) => listeners.emit('candidate', { key, decision, candidate: own }),
     );
   const { decider, makers } = deciderOf(name, policies, parts);
-  const limiter = new WatchedLimiter(decider, { shadow, near, listeners, candidate: tried });
+  const limiter = new WatchedLimiter(decider, { shadow, near, listeners, candidate: tried, audit });
   for (const maker of makers) maker.owner = limiter;
   names.add(name);
   if (candidate !== undefined) names.add(triedName);

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { AuditOptions } from './audit/audit.js';
 import type { OnStoreError } from './ladder.js';
 import type { MemoryStore } from './memory/memory-store.js';
 import type { Clock, Decision, Eventually, ParsedPolicy, Policy, Store } from './types.js';
@@ -39,6 +40,8 @@ export interface LimiterOptions<A extends boolean = false> {
   readonly candidate?: CandidateOptions | undefined;
   /** Which requests the event `near` is told of. Default: those that would use 0.9 to 1.1 of a limit. */
   readonly near?: NearOptions | undefined;
+  /** Runs the exact log beside the policies that estimate, on a sample of the keys: `report()` tells what it finds. */
+  readonly audit?: AuditOptions | undefined;
 }
 
 /** What one request brings along. */
@@ -124,8 +127,8 @@ export interface Limiter<A extends boolean = boolean> {
   /** Calls the listener no more. Returns the limiter. */
   off<Name extends keyof LimiterEvents>(name: Name, listener: LimiterListener<Name>): this;
   /**
-   * Returns what was counted since the limiter was made; `undefined` unless it is in shadow mode or has a candidate:
-   * others count nothing.
+   * Returns what was counted since the limiter was made; `undefined` unless it is in shadow mode, or has a candidate or
+   * an audit: others count nothing.
    *
    * @example
    * import { createLimiter } from '@sluice/core';

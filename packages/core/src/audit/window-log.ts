@@ -7,14 +7,14 @@
 import { MOST } from '../algorithms/exact.js';
 import { AT, NEXT, REMAINING, RETRY } from '../algorithms/outcome.js';
 import { firstIndex, slidingWindowLog } from '../algorithms/sliding-window-log.js';
-import { Journal } from '../memory/journal.js';
+import { Entries } from './entries.js';
 
 const out = new Float64Array(NEXT + 2);
 
 /** A sliding-window log that is told what to add, whatever it would say itself. */
 export class WindowLog {
   readonly #windowMs: number;
-  readonly #journal = new Journal();
+  readonly #entries = new Entries();
 
   constructor(windowMs: number) {
     this.#windowMs = windowMs;
@@ -22,18 +22,18 @@ export class WindowLog {
 
   /** How many entries it holds. */
   get length(): number {
-    return this.#journal.length;
+    return this.#entries.length;
   }
 
   /** Whether `cost` fits under `limit`. */
   fits(limit: number, cost: number, now: number): boolean {
-    slidingWindowLog.decide([limit, this.#windowMs], this.#journal, now, cost, out);
+    slidingWindowLog.decide([limit, this.#windowMs], this.#entries, now, cost, out);
     return out[RETRY] === 0;
   }
 
   /** The units in the window that ends now. */
   total(now: number): number {
-    slidingWindowLog.decide([MOST, this.#windowMs], this.#journal, now, 0, out);
+    slidingWindowLog.decide([MOST, this.#windowMs], this.#entries, now, 0, out);
     return MOST - out[REMAINING];
   }
 
@@ -44,10 +44,10 @@ export class WindowLog {
    * comes, there are at most so many entries.
    */
   add(cost: number, now: number, most: number): void {
-    const journal = this.#journal;
-    slidingWindowLog.decide([MOST, this.#windowMs], journal, now, 0, out);
-    const spare = journal.sum(journal.length - 1) + cost - most;
-    const needed = firstIndex(journal, (i) => journal.sum(i) > spare);
-    journal.append(Math.max(out[NEXT], needed), out[AT], cost);
+    const entries = this.#entries;
+    slidingWindowLog.decide([MOST, this.#windowMs], entries, now, 0, out);
+    const spare = entries.sum(entries.length - 1) + cost - most;
+    const needed = firstIndex(entries, (i) => entries.sum(i) > spare);
+    entries.append(Math.max(out[NEXT], needed), out[AT], cost);
   }
 }

@@ -105,6 +105,7 @@ describe('the options of a route', () => {
       mode: ['shadow', 'enforce'],
       candidate: [{ policies: [{ limit: 1, window: 1 }] }, { policies: [{ limit: 2, window: 1 }] }],
       near: [{ from: 0.8 }, { to: 1 }],
+      audit: [{ sample: 0.1 }, { sample: 1 }],
       key: [() => 'all', () => 'own'],
       ipv6Prefix: [56, 64],
       cost: [1, 0],

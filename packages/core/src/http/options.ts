@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { AuditOptions } from '../audit/audit.js';
 import { refuseUnknown } from '../check.js';
 import { createLimiter } from '../create-limiter.js';
 import { ArgumentError, expected } from '../errors.js';
@@ -67,6 +68,8 @@ export interface ReadyLimiter<Req> {
   readonly candidate?: never;
   /** The limiter was told. */
   readonly near?: never;
+  /** The limiter has its own, or none. */
+  readonly audit?: never;
 }
 
 /** What does not depend on where the policy comes from. */
@@ -88,6 +91,8 @@ export interface CommonOptions<Req, Handler> {
   readonly candidate?: CandidateOptions | undefined;
   /** Which requests the event `near` is told of: see `LimiterOptions.near`. */
   readonly near?: NearOptions | undefined;
+  /** Runs the exact log beside policies that estimate: see `LimiterOptions.audit`. */
+  readonly audit?: AuditOptions | undefined;
   /** Who is asking. A function that returns `undefined`, `null` or `''` means: take the address, which is the default. */
   readonly key?: ((request: Req) => Awaitable<string | null | undefined>) | undefined;
   /** How many bits of an IPv6 address tell customers apart: 32 to 64. Default 56. */
@@ -143,7 +148,7 @@ export type LooseOptions<Req, Handler> = CommonOptions<Req, Handler> & {
 };
 
 /** What a limiter that exists already has chosen for itself. */
-const CHOSEN = ['name', 'store', 'onStoreError', 'localShare', 'mode', 'candidate', 'near'];
+const CHOSEN = ['name', 'store', 'onStoreError', 'localShare', 'mode', 'candidate', 'near', 'audit'];
 
 const TOLD = ['headers', 'resetFormat', 'partitionSecret', 'body', 'contentType', 'handler', 'throw'];
 

@@ -5,6 +5,7 @@
  */
 
 import { StoreError } from '../errors.js';
+import { tell } from '../tell.js';
 import type { Gate } from '../types.js';
 import { warnOnce } from '../warnings.js';
 import { Breaker, REFUSED } from './breaker.js';
@@ -103,15 +104,4 @@ function warnOfFailing(error: StoreError): void {
     `A RedisStore fails, and its limiters do without it what their onStoreError says: ${error.message} Give it an onStateChange to be told of this each time, and of its end.`,
     'docs/resilience.md',
   );
-}
-
-/** A listener that throws is its owner's mistake: it must not fail a request, nor pass unnoticed. */
-function tell(listener: (event: StoreStateEvent) => void, event: StoreStateEvent): void {
-  const warn = (error: unknown) => process.emitWarning(error instanceof Error ? error : String(error));
-  try {
-    const result: unknown = listener(event);
-    Promise.resolve(result).catch(warn);
-  } catch (error) {
-    warn(error);
-  }
 }

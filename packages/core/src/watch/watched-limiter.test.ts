@@ -227,3 +227,50 @@ test.each([
   expect(() => open({ store, ...(options as object) })).toThrow(message);
   open({ store }).close();
 });
+
+describe('an audit', () => {
+  const policies = [{ limit: 2, window: '1s' }] as const;
+
+  test('finds what the counter lets through and the exact log would not', () => {
+    const clock = manualClock();
+    const limiter = open({ policies, clock, audit: { sample: 1 } });
+    for (const at of [900, 900, 1500, 1800]) {
+      clock.set(at);
+      limiter.consume('user:42');
+    }
+    // At 1500 the counter takes two of 900 for one; both are still in the last second.
+    expect(limiter.report()).toMatchObject({
+      decisions: 4,
+      denied: 1,
+      audit: {
+        policies: {
+          default: {
+            decisions: 4,
+            exactDenies: 2,
+            independent: { falseAllows: 1, falseDenies: 0 },
+            worstBurst: 1.5,
+          },
+        },
+      },
+    });
+  });
+
+  test('sees what would have been in shadow mode, and a reset', () => {
+    const limiter = open({ policies, mode: 'shadow', audit: { sample: 1 } });
+    for (let i = 0; i < 3; i++) limiter.consume('a');
+    limiter.reset('a');
+    limiter.consume('a');
+    expect(limiter.report()?.audit?.policies.default).toMatchObject({
+      decisions: 4,
+      exactDenies: 1,
+      independent: { falseAllows: 0, falseDenies: 0 },
+      unexplained: 0,
+    });
+  });
+
+  test('of policies that are exact is refused', () => {
+    expect(() =>
+      open({ policies: [{ algorithm: 'gcra', limit: 1, window: '1s' }], audit: { sample: 1 } }),
+    ).toThrow('Expected `audit` to have a policy that estimates');
+  });
+});

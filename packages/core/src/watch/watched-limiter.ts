@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { Audit } from '../audit/audit.js';
+import type { AuditReport } from '../audit/report.js';
 import type { Decider, StoreChange } from '../decider.js';
 import { type Settler, withoutEffect } from '../decision.js';
 import type { Limiter, RequestOptions } from '../limiter.js';
@@ -21,6 +23,8 @@ export interface LimiterReport {
   readonly denied: number;
   /** How its candidate compares, if it has one. */
   readonly candidate?: CandidateReport;
+  /** What its audit has found, if it has one. */
+  readonly audit?: AuditReport;
 }
 
 /** How a limiter is watched from the start. */
@@ -30,6 +34,7 @@ export interface Watch<A extends boolean> {
   readonly near: NearRange;
   readonly listeners: Listeners;
   readonly candidate: Candidate<A> | undefined;
+  readonly audit: Audit | undefined;
 }
 
 export class WatchedLimiter<A extends boolean> implements Limiter<A>, Settler {
@@ -48,7 +53,7 @@ export class WatchedLimiter<A extends boolean> implements Limiter<A>, Settler {
     this.policies = decider.policies;
     this.#decider = decider;
     this.#watch = watch;
-    this.#observers = watch.candidate === undefined ? [] : [watch.candidate];
+    this.#observers = [watch.candidate, watch.audit].filter((observer) => observer !== undefined);
     if (watch.shadow || this.#observers.length > 0) this.#counts = { decisions: 0, denied: 0 };
     this.#listen();
   }
@@ -104,9 +109,13 @@ export class WatchedLimiter<A extends boolean> implements Limiter<A>, Settler {
   }
 
   report(): LimiterReport | undefined {
-    const { candidate } = this.#watch;
     if (this.#counts === undefined) return undefined;
-    return candidate === undefined ? { ...this.#counts } : { ...this.#counts, candidate: candidate.report() };
+    const { candidate, audit } = this.#watch;
+    return {
+      ...this.#counts,
+      ...(candidate && { candidate: candidate.report() }),
+      ...(audit && { audit: audit.report() }),
+    };
   }
 
   /** Has those parts tell that somebody listens to, and no others. */
