@@ -5,8 +5,30 @@ import { createLimiter, MemoryStore } from '../../packages/core/dist/index.mjs';
 
 const require = createRequire(import.meta.url);
 
-/** By name: what decides of a key and returns a number of its answer, and whether it is let in if it asks again. */
+/** The control. */
+export const KEEPING = 'a key it knows, and the new one kept (control)';
+
+/**
+ * By name: what decides of a key and returns a number of its answer, and whether it is let in if it asks again; `meet`
+ * is what is done of a new key, where that is something else.
+ */
 const contenders = {
+  // Every store has to keep the new key and let go of an old one, which is work for the collector.
+  [KEEPING]: (options) => {
+    const store = contenders.sluice(options);
+    const { maxKeys } = options;
+    const kept = new Array(maxKeys).fill('');
+    let place = 0;
+    return {
+      ...store,
+      meet(key, known) {
+        kept[place] = key;
+        place = (place + 1) % maxKeys;
+        return store.take(known);
+      },
+    };
+  },
+
   sluice: ({ maxKeys, limit, windowMs }) => {
     const limiter = createLimiter({
       policies: [{ limit, window: windowMs }],
@@ -43,9 +65,16 @@ const contenders = {
 
 export function open(name, options) {
   const { maxKeys } = options;
-  const { take, exhaust, admits } = contenders[name](options);
+  const { take, exhaust, admits, meet = take } = contenders[name](options);
   let flooded = 0;
   let asked = 0;
+
+  /** Half of the keys of the beginning, each in its turn, in an order without pattern. */
+  function known() {
+    asked = (asked + 61_803) % (maxKeys >> 1);
+    return `user:${maxKeys - 1 - asked}`;
+  }
+
   return {
     /** Fills the store with keys, and exhausts the limit of the attacker; returns whether the next request fits. */
     prepare() {
@@ -57,17 +86,13 @@ export function open(name, options) {
     /** Requests of keys that are known. */
     quiet(count) {
       let sum = 0;
-      for (let i = 0; i < count; i++) {
-        // Half of them, each in its turn, in an order without pattern.
-        asked = (asked + 61_803) % (maxKeys >> 1);
-        sum += take(`user:${maxKeys - 1 - asked}`);
-      }
+      for (let i = 0; i < count; i++) sum += take(known());
       return sum;
     },
     /** Requests of keys that are new, each of which takes the place of another. */
     flood(count) {
       let sum = 0;
-      for (let i = 0; i < count; i++) sum += take(`other:${flooded++}`);
+      for (let i = 0; i < count; i++) sum += meet(`other:${flooded++}`, known());
       return sum;
     },
     /** Whether the attacker is let in, who was not heard of meanwhile. */
