@@ -20,6 +20,7 @@ import { reset } from './store/reset.js';
 import { settle } from './store/settle.js';
 import { several } from './store/several.js';
 import { type StoreSuiteOptions, Suite } from './store/suite.js';
+import { update } from './store/update.js';
 import { vectors } from './store/vectors.js';
 
 const topics = [
@@ -38,6 +39,7 @@ const topics = [
   algorithmChange,
   changedNumbers,
   liveChange,
+  update,
   concurrency,
 ];
 

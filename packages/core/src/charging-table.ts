@@ -7,7 +7,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { type ChargeOutcome, correctionOf, type Debt, type Debts, type Loan, lack, undo } from './debts.js';
 import { isStoreError } from './errors.js';
-import type { Answer, Charge, Gate, Plan, Table } from './types.js';
+import type { Answer, Charge, Gate, ParsedPolicy, Plan, Table } from './types.js';
 
 /** How many keys are charged at once when the store is back. */
 const BATCH = 100;
@@ -65,6 +65,10 @@ export class ChargingTable implements Table<true> {
     return this.#table.reset(id);
   }
 
+  update(policies: readonly ParsedPolicy[]): void {
+    this.#table.update?.(policies);
+  }
+
   close(): void {
     this.#closed = true;
     this.#table.close();
@@ -83,7 +87,8 @@ export class ChargingTable implements Table<true> {
     const { units: each, charges } = correction;
     if (each.every((count) => count === 0)) return;
     try {
-      lack(loan, await this.#table.correct(loan.id, each, loan.plan, charges, now));
+      const plan = this.#debts.renewed(loan.plan);
+      lack(loan, await this.#table.correct(loan.id, each, plan, charges, now));
     } catch (error) {
       if (isStoreError(error) && error.outcome === 'not-run') undo(loan, correction);
       throw error;

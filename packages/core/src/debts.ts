@@ -7,6 +7,7 @@
 import { sparedOf } from './decision.js';
 import type { Outcome } from './errors.js';
 import { MemoryStore } from './memory/memory-store.js';
+import { renewedPlan } from './policy.js';
 import { ANSWER_WIDTH, type Answer, type Charge, type ParsedPolicy, type Plan, type Table } from './types.js';
 
 /** As many keys as are remembered; those that have owed for longest are forgotten first. */
@@ -29,9 +30,11 @@ interface Booking extends Charge {
 interface Debtor {
   /** Its place in the table: another debt of the key may arise while this one is on its way. */
   readonly row: string;
+  /** Under the policies that it was made under. */
+  readonly table: Table<false>;
   /** The widest of the plans that its requests were judged by: by another, a part of what they took would not be seen. */
   plan: Plan;
-  /** A debt of the same key that arose later. */
+  /** Another debt of the same key: one that arose while this was on its way, or under the policies before an update. */
   next: Debtor | undefined;
   /** While it is on its way: settled when it is known what became of it. */
   sent: Promise<void> | undefined;
@@ -80,7 +83,9 @@ export interface BookedCorrection {
  * have: what would be forgotten by now is not charged any more.
  */
 export class Debts {
-  readonly #table: Table<false>;
+  /** Of debts that are made now: those that were made under other numbers stay where they are. */
+  #table: Table<false>;
+  #policies: readonly ParsedPolicy[];
   readonly #debtors = new Map<string, Debtor>();
   /** Those that are on their way to the store: one of a key at a time. */
   readonly #sent = new Map<string, Debtor>();
@@ -88,7 +93,19 @@ export class Debts {
   #rows = 0;
 
   constructor(policies: readonly ParsedPolicy[]) {
-    this.#table = new MemoryStore({ maxKeys: MOST_KEYS }).open('debts', policies);
+    this.#policies = policies;
+    this.#table = tableOf(policies);
+  }
+
+  /** Lets debts be made under these policies, and all be charged under them. */
+  update(policies: readonly ParsedPolicy[]): void {
+    this.#policies = policies;
+    this.#table = tableOf(policies);
+  }
+
+  /** The plan to charge or correct by what was owed under `plan`. */
+  renewed(plan: Plan): Plan {
+    return renewedPlan(plan, this.#policies);
   }
 
   /** How many keys owe something, or did until it aged. */
@@ -105,7 +122,7 @@ export class Debts {
   add(id: string, units: number, plan: Plan, now: number | undefined): Loan {
     const debtor = this.#debtorOf(id, plan);
     const each = plan.terms.map(() => units);
-    const charges = chargesBy(plan, this.#table.charge(debtor.row, each, plan, now));
+    const charges = chargesBy(plan, debtor.table.charge(debtor.row, each, plan, now));
     return { id, plan, debtor, charges, units: each, lacking: each.map(() => 0) };
   }
 
@@ -123,7 +140,7 @@ export class Debts {
     }
     const spared = sparedOf(loan.lacking, units);
     const back = loan.units.map((owed, i) => Math.min(units - spared[i], owed));
-    const less = this.#table.correct(loan.debtor.row, back, plan, loan.charges, now);
+    const less = loan.debtor.table.correct(loan.debtor.row, back, plan, loan.charges, now);
     loan.lacking = loan.lacking.map((count, i) => count - spared[i] + less[i]);
     loan.units = loan.units.map((owed, i) => owed - back[i] - less[i]);
     loan.charges = loan.charges.map(({ at, level }, i) => ({ at, level: level - back[i] - less[i] }));
@@ -137,7 +154,7 @@ export class Debts {
     const debtor = this.#debtors.get(id);
     if (debtor === undefined || this.#sent.has(id) || (debtor.refused && !again)) return undefined;
     const { plan } = debtor;
-    const answer = this.#table.decide(debtor.row, 0, plan, false, now);
+    const answer = debtor.table.decide(debtor.row, 0, plan, false, now);
     const units = plan.terms.map((term, i) => Math.max(0, term.numbers[0] - answer[i * ANSWER_WIDTH]));
     this.#replace(id, debtor.next);
     debtor.next = undefined;
@@ -153,7 +170,8 @@ export class Debts {
         resolve();
       };
     });
-    return { id, units, plan, refused: debtor.refused, conclude };
+    debtor.plan = this.renewed(plan);
+    return { id, units, plan: debtor.plan, refused: debtor.refused, conclude };
   }
 
   /** The key owes nothing. */
@@ -184,19 +202,22 @@ export class Debts {
 
   #end(debtor: Debtor): void {
     debtor.gone = true;
-    this.#table.reset(debtor.row);
+    debtor.table.reset(debtor.row);
   }
 
   #debtorOf(id: string, plan: Plan): Debtor {
-    const debtor = this.#debtors.get(id) ?? this.#open(id, plan);
+    const known = this.#debtors.get(id);
+    const debtor = known?.table === this.#table ? known : this.#open(id, plan, known);
     debtor.plan = widest(debtor.plan, plan);
     return debtor;
   }
 
-  #open(id: string, plan: Plan): Debtor {
+  /** @param next - what the key owes besides. */
+  #open(id: string, plan: Plan, next: Debtor | undefined): Debtor {
     const row = `${++this.#rows}`;
     const flags = { refused: false, gone: false };
-    const debtor: Debtor = { row, plan, next: undefined, sent: undefined, booked: undefined, ...flags };
+    const table = this.#table;
+    const debtor: Debtor = { row, table, plan, next, sent: undefined, booked: undefined, ...flags };
     this.#replace(id, debtor);
     for (const oldest of this.#debtors.keys()) {
       const fits = this.#debtors.size <= MOST_KEYS && this.#characters <= MOST_CHARACTERS;
@@ -212,6 +233,10 @@ export class Debts {
       this.#debtors.set(id, debtor);
     } else if (this.#debtors.delete(id)) this.#characters -= id.length;
   }
+}
+
+function tableOf(policies: readonly ParsedPolicy[]): Table<false> {
+  return new MemoryStore({ maxKeys: MOST_KEYS }).open('debts', policies);
 }
 
 /**

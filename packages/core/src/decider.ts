@@ -11,6 +11,7 @@ import type { Decision, Eventually, ParsedPolicy } from './types.js';
 /** A limiter without what is built on top of its decisions. */
 export interface Decider<A extends boolean = boolean> {
   readonly name: string;
+  /** What decides now. */
   readonly policies: readonly ParsedPolicy[];
   consume(key: string, options?: RequestOptions): Eventually<A, Decision>;
   peek(key: string, options?: RequestOptions): Eventually<A, Decision>;
@@ -18,6 +19,8 @@ export interface Decider<A extends boolean = boolean> {
   settle(decision: Decision, units: number): Eventually<A, void>;
   reset(key: string): Eventually<A, void>;
   close(): void;
+  /** Lets these policies decide from now on: of the same names and algorithms, in the same order. */
+  update(policies: readonly ParsedPolicy[]): void;
   /** Who is told that a key was given up before it was as new. */
   onEvicted(listener: ((key: string, denied: boolean) => void) | undefined): void;
   /** Who is told that the store fails to decide, and that it decides again. */

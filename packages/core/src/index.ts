@@ -18,7 +18,7 @@ export {
 } from './layered/layered-store.js';
 export type { LayeredCounts } from './layered/strict-table.js';
 export type { Transport } from './layered/transport.js';
-export type { Limiter, LimiterOptions, RequestOptions } from './limiter.js';
+export type { Limiter, LimiterOptions, RequestOptions, UpdateOptions } from './limiter.js';
 export { MemoryStore, type MemoryStoreOptions } from './memory/memory-store.js';
 export type {
   AlgorithmName,

@@ -45,13 +45,14 @@ export interface Fallback {
   settle(decision: Decision, units: number): Promise<void>;
   /** Forgets the key. */
   reset(key: string): void;
+  /** Lets these policies decide from now on. */
+  update(policies: readonly ParsedPolicy[]): void;
   close(): void;
 }
 
 /** A limiter on a store that may fail, and one who decides then. */
 export class Ladder implements Decider<true>, Settler {
   readonly name: string;
-  readonly policies: readonly ParsedPolicy[];
   readonly #limiter: Decider<true>;
   readonly #fallback: Fallback;
   #storeChanged: StoreChange | undefined;
@@ -60,9 +61,12 @@ export class Ladder implements Decider<true>, Settler {
 
   constructor(limiter: Decider<true>, fallback: Fallback) {
     this.name = limiter.name;
-    this.policies = limiter.policies;
     this.#limiter = limiter;
     this.#fallback = fallback;
+  }
+
+  get policies(): readonly ParsedPolicy[] {
+    return this.#limiter.policies;
   }
 
   consume(key: string, options?: RequestOptions): Promise<Decision> {
@@ -89,6 +93,11 @@ export class Ladder implements Decider<true>, Settler {
   close(): void {
     this.#limiter.close();
     this.#fallback.close();
+  }
+
+  update(policies: readonly ParsedPolicy[]): void {
+    this.#limiter.update(policies);
+    this.#fallback.update(policies);
   }
 
   onEvicted(listener: Parameters<Decider['onEvicted']>[0]): void {
@@ -140,7 +149,7 @@ function copyOf({ limit, ...others }: RequestOptions): RequestOptions {
 export class Blind implements Fallback, Maker {
   readonly degraded = true;
   readonly owner: this = this;
-  readonly #policies: readonly ParsedPolicy[];
+  #policies: readonly ParsedPolicy[];
   readonly #allow: boolean;
 
   constructor(policies: readonly ParsedPolicy[], allow: boolean) {
@@ -170,6 +179,10 @@ export class Blind implements Fallback, Maker {
   answered(): void {}
 
   reset(): void {}
+
+  update(policies: readonly ParsedPolicy[]): void {
+    this.#policies = policies;
+  }
 
   close(): void {}
 }

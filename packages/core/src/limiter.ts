@@ -52,6 +52,12 @@ export interface RequestOptions {
   readonly limit?: number | Readonly<Record<string, number>> | undefined;
 }
 
+/** What an update changes. */
+export interface UpdateOptions {
+  /** The policies from now on: of the same names and algorithms, in the same order. */
+  readonly policies: readonly Policy[];
+}
+
 /**
  * Decides who may go on. Answers at once on a synchronous store, by promise on the others; `await` works on both.
  *
@@ -111,6 +117,22 @@ export interface Limiter<A extends boolean = boolean> {
    * @throws StoreError if the store could not answer. What this process alone knows of the key is forgotten then too.
    */
   reset(key: string): Eventually<A, void>;
+  /**
+   * Lets other numbers decide, from the next request on. What was used stays used, rounded up, at most the new capacity,
+   * for each key when it comes; nothing that was charged is forgotten, and nobody gets a second quota.
+   *
+   * Other processes go on by their own numbers until they are told too. State says under which it was written.
+   *
+   * @throws ArgumentError if they are no policies, or have other names or algorithms; nothing is changed then.
+   *
+   * @example
+   * import { createLimiter } from '@sluice/core';
+   * const limiter = createLimiter({ policies: [{ limit: 100, window: '1m' }] });
+   * limiter.consume('user:42', { cost: 80 });
+   * limiter.update({ policies: [{ limit: 200, window: '1m' }] });
+   * limiter.peek('user:42').remaining; // 120
+   */
+  update(options: UpdateOptions): void;
   /** Frees the name; what the store holds stays. May be called twice. */
   close(): void;
   /**

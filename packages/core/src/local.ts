@@ -18,14 +18,14 @@ const BACK_MS = 1000;
 
 /** Decides in memory, with a share of every limit, and lets the store be charged when it is back. */
 export class Local implements Fallback {
-  readonly #policies: readonly ParsedPolicy[];
+  #policies: readonly ParsedPolicy[];
   readonly #limiter: Decider<false> & Maker;
   readonly #share: number;
   readonly #table: ChargingTable;
   readonly #debts: Debts;
   readonly #now: () => number | undefined;
   /** Of a request that brings no limit of its own. */
-  readonly #plan: Plan;
+  #plan: Plan;
   readonly #loans = new WeakMap<Decision, Loan>();
 
   /**
@@ -116,6 +116,13 @@ export class Local implements Fallback {
   reset(key: string): void {
     this.#limiter.reset(key);
     this.#debts.forget(key);
+  }
+
+  update(policies: readonly ParsedPolicy[]): void {
+    this.#policies = policies;
+    this.#plan = planFor(policies, undefined);
+    this.#limiter.update(sharePolicies(policies, this.#share));
+    this.#debts.update(policies);
   }
 
   close(): void {

@@ -110,6 +110,46 @@ export function planOf(policies: readonly ParsedPolicy[], limits: readonly numbe
   return { places, terms };
 }
 
+/** Returns the plan of a request that brings no limits along. */
+export function ownPlan(policies: readonly ParsedPolicy[]): Plan {
+  return planOf(
+    policies,
+    policies.map((policy) => policy.limit),
+  );
+}
+
+/**
+ * Returns the plan to correct by what was charged by `plan`, of a limiter whose policies are `policies` by now: what is
+ * stored is written under their numbers.
+ */
+export function renewedPlan({ places, terms }: Plan, policies: readonly ParsedPolicy[]): Plan {
+  const limits: number[] = policies.map(() => Infinity);
+  places.forEach((place, i) => {
+    const { limit } = policies[place];
+    // One that is off by now is read as it was.
+    limits[place] = limit === Infinity ? terms[i].numbers[0] : limit;
+  });
+  return planOf(policies, limits);
+}
+
+/**
+ * Returns the policies that `input` changes `current` to.
+ *
+ * @throws ArgumentError if they are none, or would lose what was used: names and algorithms stay.
+ */
+export function parseUpdate(current: readonly ParsedPolicy[], input: unknown): readonly ParsedPolicy[] {
+  const policies = parsePolicies(input);
+  const kindOf = ({ name, algorithm }: ParsedPolicy) => `${name} (${algorithm})`;
+  const [was, is] = [current, policies].map((list) => list.map(kindOf).join(', '));
+  if (was !== is) {
+    throw new ArgumentError(
+      CODE,
+      `Expected an update to keep the policies, their order and their algorithms, which are ${was}, got ${is}: what was used would be lost. Make a limiter of another name in place of it.`,
+    );
+  }
+  return policies;
+}
+
 function termOf(policy: ParsedPolicy, limit: number, name: string, code: ErrorCode): Term {
   const numbers = numbersOf(policy, limit);
   if (policy.algorithm === 'gcra' && !isExact(numbers)) {

@@ -11,7 +11,7 @@ import { type Maker, type Receipt, readAnswer, receiptOf, type Settler, sparedOf
 import { ArgumentError, expected, isStoreError } from './errors.js';
 import type { RequestOptions } from './limiter.js';
 import { freeName } from './names.js';
-import { parseLimit, planOf } from './policy.js';
+import { ownPlan, parseLimit, planOf, renewedPlan } from './policy.js';
 import type { Answer, Clock, Decision, Eventually, ParsedPolicy, Plan, Store, Table } from './types.js';
 
 /** A limit function may return many different limits; plans for so many are kept. */
@@ -22,13 +22,15 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
   readonly degraded: boolean;
   owner: Settler = this;
   readonly name: string;
-  readonly policies: readonly ParsedPolicy[];
+  policies: readonly ParsedPolicy[];
   readonly #clock: Clock | undefined;
   readonly #store: Store<A>;
   readonly #async: boolean;
   readonly #table: Table<A>;
-  readonly #plan: Plan;
+  #plan: Plan;
   readonly #plans = new Map<number, Plan>();
+  /** Whether plans may be older than the policies. */
+  #updated = false;
   /** Of each decision that is being corrected, the end of that. */
   readonly #corrections = new WeakMap<Decision, Promise<void>>();
   #closed = false;
@@ -51,10 +53,7 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     this.#store = store;
     this.#async = store.async;
     this.#clock = clock;
-    this.#plan = planOf(
-      policies,
-      policies.map((policy) => policy.limit),
-    );
+    this.#plan = ownPlan(policies);
     this.#table = table;
   }
 
@@ -89,6 +88,14 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     this.#closed = true;
     freeName(this.#store, this.name);
     this.#table.close();
+  }
+
+  update(policies: readonly ParsedPolicy[]): void {
+    this.policies = policies;
+    this.#plan = ownPlan(policies);
+    this.#plans.clear();
+    this.#updated = true;
+    this.#table.update?.(policies);
   }
 
   onEvicted(listener: Parameters<Decider['onEvicted']>[0]): void {
@@ -163,7 +170,8 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
   /** Takes units from a charge; negative ones are added. */
   #take(receipt: Receipt, units: number): Eventually<A, void> {
     if (units === 0 || receipt.plan.terms.length === 0) return undefined as Eventually<A, void>;
-    const { key, plan, charges, lacking } = receipt;
+    const { key, charges, lacking } = receipt;
+    const plan = this.#updated ? renewedPlan(receipt.plan, this.policies) : receipt.plan;
     // First, as the clock is the caller's and may throw.
     const now = this.#now();
     // What a policy could not keep it does not give back.

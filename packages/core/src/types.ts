@@ -282,6 +282,11 @@ export interface Table<A extends boolean = boolean> {
   ): Eventually<A, ArrayLike<number>>;
   /** Makes the key as new. */
   reset(id: string): Eventually<A, void>;
+  /**
+   * Lets these policies take over, of the same names and algorithms as those it was opened with, in the same order. What
+   * was used stays used. Absent where state says itself under which numbers it was written.
+   */
+  update?(policies: readonly ParsedPolicy[]): void;
   /** Lets go of the limiter's hold on the store. */
   close(): void;
 }

@@ -5,7 +5,7 @@
  */
 
 import { DIGEST_LENGTH, digest, LONGEST_KEY } from '../key.js';
-import type { Answer, Charge, Gate, Plan, Table } from '../types.js';
+import type { Answer, Charge, Gate, ParsedPolicy, Plan, Table } from '../types.js';
 import { Denials, type Question } from './denials.js';
 
 /** What a layered store has counted since it was made. */
@@ -87,6 +87,10 @@ export class StrictTable implements Table<true> {
 
   reset(id: string): Promise<void> {
     return this.#forgetting(id, this.#table.reset(id));
+  }
+
+  update(policies: readonly ParsedPolicy[]): void {
+    this.#table.update?.(policies);
   }
 
   close(): void {

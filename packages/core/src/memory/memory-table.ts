@@ -40,6 +40,10 @@ export class MemoryTable implements Table<false> {
     return this.#slots.size;
   }
 
+  update(policies: readonly ParsedPolicy[]): void {
+    this.adopt(policies);
+  }
+
   /** Goes on with these policies if its state suits them; returns whether it does. */
   adopt(policies: readonly ParsedPolicy[]): boolean {
     const suits = shapeOf(policies) === this.#shape;

@@ -6,9 +6,12 @@
 
 import type { Audit } from '../audit/audit.js';
 import type { AuditReport } from '../audit/report.js';
+import { refuseUnknown } from '../check.js';
 import type { Decider, StoreChange } from '../decider.js';
 import { type Settler, withoutEffect } from '../decision.js';
-import type { Limiter, RequestOptions } from '../limiter.js';
+import { expected } from '../errors.js';
+import type { Limiter, RequestOptions, UpdateOptions } from '../limiter.js';
+import { parseUpdate } from '../policy.js';
 import type { Decision, Eventually, ParsedPolicy } from '../types.js';
 import type { Candidate, CandidateReport } from './candidate.js';
 import type { LimiterEvents, LimiterListener, Listeners } from './events.js';
@@ -39,7 +42,7 @@ export interface Watch<A extends boolean> {
 
 export class WatchedLimiter<A extends boolean> implements Limiter<A>, Settler {
   readonly name: string;
-  readonly policies: readonly ParsedPolicy[];
+  policies: readonly ParsedPolicy[];
   readonly #decider: Decider<A>;
   readonly #watch: Watch<A>;
   readonly #observers: readonly Observer[];
@@ -94,6 +97,16 @@ export class WatchedLimiter<A extends boolean> implements Limiter<A>, Settler {
   close(): void {
     this.#decider.close();
     for (const observer of this.#observers) observer.close?.();
+  }
+
+  update(options: UpdateOptions): void {
+    if (typeof options !== 'object' || options === null) {
+      throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object with policies', options);
+    }
+    refuseUnknown(options, ['policies'], 'update', 'ERR_SLUICE_ARGUMENT');
+    const policies = parseUpdate(this.policies, options.policies);
+    this.#decider.update(policies);
+    this.policies = policies;
   }
 
   on<Name extends keyof LimiterEvents>(name: Name, listener: LimiterListener<Name>): this {
