@@ -47,9 +47,9 @@ function partOf({ file, heading, says, columns }, { title, rows }) {
 function goalsOf({ goals }) {
   return [
     '## Goals',
-    'What was aimed at, and what this run saw. Goals of a control row are no goals of ours: they show what could be had at best. Where a goal was not reached, a run fails if it is worse than the best that was, with some slack for noise.',
+    'What was aimed at, and what this run saw. Goals of a control row are no goals of ours: they show what could be had at best. A run fails where it is worse than the goal or, where that was not reached, than the best that was, with some slack for noise.',
     [
-      '| goal | at most | seen | met | best reached, with slack |',
+      '| goal | at most | seen | met | fails above |',
       '|---|---:|---:|---|---:|',
       ...goals.map(
         ({ goal, most, seen, met, kept }) =>

@@ -55,6 +55,7 @@ export async function flood({ rounds }) {
         goal: 'a decision in a quiet store, and a new key kept (control), at most 2 x one in a quiet store',
         seen: control.ratio,
         most: 2,
+        control: true,
       },
       {
         goal: `a decision in a flood at most one of ${theirs.name}`,

@@ -84,7 +84,10 @@ function goalsOf(framework, rows) {
     least: leastAddedUs / theirs.leastAddedUs,
     most,
   });
-  const controls = CONTROLS.map((control) => goal(`${control} (control) adds`, rowOf(control)));
+  const controls = CONTROLS.map((control) => ({
+    ...goal(`${control} (control) adds`, rowOf(control)),
+    control: true,
+  }));
   return [{ ...goal('adds', rowOf('sluice')), kept }, ...controls];
 }
 

@@ -108,6 +108,6 @@ function goalsOf(what, rows, other, most, kept) {
   });
   return [
     { ...goal('a decision', rowOf('sluice')), kept },
-    goal('(control) the objects alone of a decision', rowOf(OBJECTS)),
+    { ...goal('(control) the objects alone of a decision', rowOf(OBJECTS)), control: true },
   ];
 }

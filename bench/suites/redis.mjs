@@ -68,6 +68,10 @@ async function bytesPerId(admin) {
   return sizes.reduce((sum, size) => sum + size, 0) / keys.length;
 }
 
+/** The most CPU, as a part of what the peer takes, and the most bytes per id, of those that have goals of their own. */
+const MOST_OF_PEER = { [LOG]: 1, [FIXED]: 1.4 };
+const MOST_BYTES = { [LOG]: 1024, gcra: 88 };
+
 /** Commands that no script here calls: each is a round trip. */
 const FROM_CLIENT = new Set(['evalsha', 'eval', 'script|load', 'multi', 'exec']);
 /** What the measuring itself sends. */
@@ -128,15 +132,16 @@ export async function redis(budget) {
   const goals = ours.map((row) => {
     const isLog = row.name === LOG;
     const [peer, seen] = isLog ? [SORTED_SET, row.toSortedSet] : [FLEXIBLE, row.toFlexible];
-    const most = isLog ? 1 : row.name === FIXED ? 1.4 : 1.6;
+    const most = MOST_OF_PEER[row.name] ?? 1.6;
     const least = row.leastRedisCpuMicros / pipelined.find(({ name }) => name === peer).leastRedisCpuMicros;
     return {
       goal: `Redis CPU, ${row.name}, admitted, pipelined: at most ${most.toFixed(2)} x ${peer}`,
-      ...{ seen, least, most },
+      // A run on a busy machine is off by as much.
+      ...{ seen, least, most, kept: 1.15 * most },
     };
   });
   const bytes = ours.map(({ name, bytesPerId }) => {
-    const most = name === LOG ? 1024 : name === 'gcra' ? 88 : 120;
+    const most = MOST_BYTES[name] ?? 120;
     return { goal: `Redis memory, ${name}: at most ${most} bytes per id`, seen: bytesPerId, most };
   });
   const roundTrips = Math.max(...[...oneByOne, ...pipelined, ...denying].map((row) => row.roundTrips));
