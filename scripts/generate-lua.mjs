@@ -26,9 +26,10 @@ const SHARED = {
  */
 function read(path, base) {
   const constants = { ...SHARED };
-  const source = [...(base === undefined ? [] : linesOf(base).filter(isNoReturn)), ...linesOf(path)];
+  const source = [...(base === undefined ? [] : withoutReturns(base)), ...linesOf(path)];
   const lines = source.filter((line) => {
     const [, name, value] = /^local ([A-Z_]+) = (\d+|'[^']*')$/.exec(line) ?? [];
+    if (name in constants) throw new Error(`${path}: ${name} has a value already.`);
     if (name !== undefined) constants[name] = value;
     return name === undefined;
   });
@@ -40,7 +41,13 @@ function linesOf(path) {
   return lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('--'));
 }
 
-const isNoReturn = (line) => !/\breturn decide\b/.test(line);
+/** All of an algorithm but its two lines that return it: to decide, and to correct as well. */
+function withoutReturns(path) {
+  const lines = linesOf(path);
+  const others = lines.filter((line) => !/\breturn decide\b/.test(line));
+  if (others.length !== lines.length - 2) throw new Error(`${path}: expected two lines that return decide.`);
+  return others;
+}
 
 const names = readdirSync(new URL('algorithms/', folder))
   .filter((file) => file.endsWith('.lua') && file !== 'exact.lua')

@@ -8,7 +8,7 @@ import { buildSync } from 'esbuild';
 import { createLimiter } from '../../packages/core/dist/index.mjs';
 import { RedisStore } from '../../packages/core/dist/redis/index.mjs';
 
-const REPLY = '99 60000 1796055362500';
+const REPLY = '99 60000 1796055362500.';
 const KEYS = ['rl:{user:42}:default'];
 const NUMBERS = Buffer.alloc(24);
 

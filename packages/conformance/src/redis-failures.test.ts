@@ -151,6 +151,7 @@ describe('A Redis that answers with an error', () => {
     const nonsense = [
       ...[null, 'OK', '', '1', '1 1', 7, 7n, [], [1], ['a'], {}, Buffer.from('[]')],
       (reply: string) => `${reply} 1`,
+      (reply: string) => `${reply.slice(0, -1)} 1.`,
       (reply: string) => ` ${reply}`,
       (reply: string) => reply.replace(' ', '  '),
       (reply: string) => reply.replaceAll(' ', ','),
@@ -167,6 +168,29 @@ describe('A Redis that answers with an error', () => {
         code: 'ERR_SLUICE_STORE_REPLY',
         outcome: 'unknown',
       });
+    }
+  });
+
+  it('of which the end is missing is a StoreError, wherever it was cut', async () => {
+    const client = connect(server.port);
+    const lone = (own: RedisClient) =>
+      createLimiter({
+        name: 'lone',
+        policies: [{ algorithm: 'leaky-bucket', limit: 2, window: '1h' }],
+        store: new RedisStore({ client: own, prefix: `failures${names++}`, timeout: '10s' }),
+        onStoreError: 'throw',
+      });
+    const replies: string[] = [];
+    const heard = lone(through(client, (reply) => replies.push(reply as string) && reply));
+    // What admits at once, what waits in the queue, and what denies, each with other fields.
+    for (let i = 0; i < 3; i++) await heard.consume('cut');
+    const lengths = new Set(replies.map((reply) => reply.split(' ').length));
+    expect([...lengths].sort()).toEqual([3, 4, 5]);
+    for (const reply of replies) {
+      for (let length = 0; length < reply.length; length++) {
+        const bent = lone(through(client, () => reply.slice(0, length)));
+        await expect(bent.consume('cut')).rejects.toMatchObject({ code: 'ERR_SLUICE_STORE_REPLY' });
+      }
     }
   });
 

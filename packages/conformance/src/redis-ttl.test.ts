@@ -136,6 +136,37 @@ function describeLives(place: string, backend: Backend): void {
       },
     );
 
+    it.each([1, 2])(
+      'keeps the end that it has where that is near the right one, and gets the right one elsewhere, of %i policies',
+      async (count) => {
+        const list = Array.from({ length: count }, () => ({
+          algorithm: 'fixed-window' as const,
+          limit: 1000,
+          windowMs: 3_600_000,
+        }));
+        const policies = list.map(({ windowMs, ...rest }) => ({ ...rest, window: windowMs }));
+        const { limiter, lives } = open(backend, policies as unknown as PlainPolicy[], {});
+        await limiter.consume('key');
+        const masters = backend.masters();
+        const move = async (ms: number) => {
+          for (const master of masters) {
+            const keys = await master.keys(`${backend.prefix}:{key}:t${names}:*`);
+            for (const key of keys) await master.pexpire(key, ms);
+          }
+        };
+        // Half a second beyond resetMs is right; what is less than half of that away from it may stay.
+        for (const off of [-100_000, -260, -240, 0, 240, 260, 100_000, 0]) {
+          const { resetMs } = await limiter.peek('key');
+          await move(resetMs + 500 + off);
+          await limiter.consume('key');
+          for (const life of await lives()) {
+            expect(life.most).toBeGreaterThanOrEqual(life.resetMs + 200);
+            expect(life.least).toBeLessThanOrEqual(life.resetMs + 800);
+          }
+        }
+      },
+    );
+
     itLeavesKeysThatEnd(backend);
   });
 }

@@ -115,7 +115,7 @@ it.each(Object.entries(subjects))(
       const now = await costOf(server, client, policies);
       const then = recorded[name];
       const isOff = (kind: 'received' | 'sent' | 'lua') =>
-        Math.abs(now[kind] - then[kind]) > then[kind] * SLACK;
+        !(Math.abs(now[kind] - then[kind]) <= then[kind] * SLACK);
       const off = (['received', 'sent', 'lua'] as const)
         .filter(isOff)
         .map((kind) => `${kind}: ${now[kind]} bytes, recorded ${then[kind]}`);

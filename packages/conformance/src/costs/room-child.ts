@@ -16,8 +16,8 @@ const collectGarbage: () => void = runInNewContext('gc');
 export interface Room {
   /** Per key. */
   readonly bytes: number;
-  /** Per key, once all are forgotten. */
-  readonly left: number;
+  /** Per key, once all were forgotten and as many others have come. */
+  readonly again: number;
 }
 
 async function bytesInUse(): Promise<number> {
@@ -29,9 +29,10 @@ async function bytesInUse(): Promise<number> {
   return heapUsed + external;
 }
 
-/** Requests each key `rounds` times, at instants of their own; then forgets it. */
+/** Requests each key `rounds` times, at instants of their own; then forgets all, and does the same with others. */
 async function roomOf(policy: Policy, keys: number, rounds: number): Promise<Room> {
   const ids = Array.from({ length: keys }, (_, i) => `user:${i}`);
+  const others = ids.map((id) => `other ${id}`);
   const open = () => {
     const clock = manualClock(1_700_000_000_000);
     return { clock, limiter: createLimiter({ policies: [policy], store: new MemoryStore(), clock }) };
@@ -44,17 +45,22 @@ async function roomOf(policy: Policy, keys: number, rounds: number): Promise<Roo
   }
   const before = await bytesInUse();
   const { clock, limiter } = open();
-  for (let round = 0; round < rounds; round++) {
-    clock.advance(1);
-    for (const id of ids) limiter.consume(id);
-  }
+  const fill = (names: readonly string[]) => {
+    for (let round = 0; round < rounds; round++) {
+      clock.advance(1);
+      for (const name of names) limiter.consume(name);
+    }
+  };
+  fill(ids);
   const bytes = ((await bytesInUse()) - before) / keys;
   for (const id of ids) limiter.reset(id);
-  const left = ((await bytesInUse()) - before) / keys;
+  fill(others);
+  const again = ((await bytesInUse()) - before) / keys;
   // Both are in use until here.
   limiter.peek(ids[0]);
+  limiter.peek(others[0]);
   first.limiter.peek(ids[0]);
-  return { bytes, left };
+  return { bytes, again };
 }
 
 const NUMBERS = { limit: 100, window: 3_600_000 };

@@ -187,6 +187,19 @@ export function settle(suite: Suite): void {
     });
   });
 
+  it('Settling a log far beyond 2^53 leaves it in debt, and answers', async () => {
+    const { limiter, clock } = suite.open({ algorithm: 'sliding-window-log', limit: 6, window: '1d' }, 0);
+    await limiter.consume('key', { cost: 6 });
+    for (let i = 0; i < 3; i++) {
+      clock.advance(1);
+      await limiter.settle(await limiter.consume('key', { cost: 0 }), Number.MAX_SAFE_INTEGER);
+    }
+    const denied = await limiter.consume('key', { cost: 6 });
+    expect(denied).toMatchObject({ allowed: false, remaining: 0, resetMs: 86_400_000 });
+    // At the latest when the last of them has left.
+    expect(denied.retryAfterMs).toBe(86_400_000);
+  });
+
   it('Settling refuses what is no decision of the limiter and what are no units', async () => {
     const { limiter } = suite.open({ limit: 5, window: 1000 });
     const other = suite.open({ limit: 5, window: 1000 });

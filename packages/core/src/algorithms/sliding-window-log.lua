@@ -31,7 +31,8 @@ local function decide(log, now, cost, _, limit, window)
   if not fits and cost > limit then
     retry = NEVER
   elseif not fits then
-    retry = entry(log, firstIndex(log, first, last + 1, before + (cost - room), true)) + window - at
+    -- The last at most: debt beyond 2^53 is not exact.
+    retry = entry(log, firstIndex(log, first, last, before + (cost - room), true)) + window - at
   end
 
   local reset = 0

@@ -8,7 +8,13 @@
 -- Reply of consume, peek and charge: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
 --   the queue or, where another key denies, the wait that comes of being counted all the same, or the units that a charge
 --   took. A lone key leaves out retry where it is 0, and then delay where that is 0. Of a refund or settlement: now, and for each
---   key the units that it was to add and could not keep. All as text: a table is dear to reply, and digits are exact.
+--   key the units that it was to add and could not keep. All as text, which
+--   ends in a full stop: a table is dear to reply, and digits are exact.
+--
+-- An algorithm is a function of its code and of whether it is to correct, which is in scope there as `corrects`: most calls
+-- do not, and making a function costs. It returns `decide`; what a state of it begins with; whether a key mostly ends when it
+-- would have ended before the request (ALIGNED), or false; `refund`, if it corrects; and, of the log, `open` and `add`. `settles`
+-- is true in a `decide` whose state will be settled, so that it is packed whatever comes of it.
 --
 -- The only Lua here and in log.lua that calls Redis. Nothing is written before every number has been checked. Numbers
 -- and states are packed, and what one policy needs is kept in locals, because parsing text and making tables and
@@ -30,7 +36,8 @@ if now < 0 then
   now = time[1] * 1000 + (microseconds - microseconds % 1000) / 1000
 end
 
--- A lone policy asked to consume, which is nearly all traffic: what is below, in a straight line.
+-- A lone policy asked to consume, which is nearly all traffic: what `read`, `judge` and `write` do below, in a straight line.
+-- Whatever changes there changes here.
 if operation == CONSUME and not KEYS[2] then
   if cost > MOST or clock > MOST or size > MOST or a > MOST or b > MOST
     or c and (c > MOST or d > MOST) or e and (e > MOST or f > MOST or g > MOST) then
@@ -62,9 +69,9 @@ if operation == CONSUME and not KEYS[2] then
       redis.call('SET', key, next, 'PX', ttl)
     end
   end
-  if retry == 0 and delay == 0 then return string.format('%d %d %d', remaining, reset, at) end
-  if retry == 0 then return string.format('%d %d %d %d', remaining, reset, at, delay) end
-  return string.format('%d %d %d %d %d', remaining, retry, reset, at, delay)
+  if retry == 0 and delay == 0 then return string.format('%d %d %d.', remaining, reset, at) end
+  if retry == 0 then return string.format('%d %d %d %d.', remaining, reset, at, delay) end
+  return string.format('%d %d %d %d %d.', remaining, retry, reset, at, delay)
 end
 
 local numbers = { cmsgpack.unpack(ARGV[1]) }
@@ -139,7 +146,7 @@ if corrects then
   end
 
   correct(1, 4)
-  return table.concat(corrected, ' ')
+  return table.concat(corrected, ' ') .. '.'
 end
 
 -- Judges the keys from i on, given whether those before admit; returns whether all do, and adds what it replies.
@@ -184,4 +191,4 @@ local function judge(i, position, admitted)
 end
 
 judge(1, 4, true)
-return table.concat(reply, ' ')
+return table.concat(reply, ' ') .. '.'

@@ -52,7 +52,7 @@ export function fromNodeRedis(client: NodeRedisClient): RedisClient {
   }
   const known = made().get(client);
   if (known !== undefined) return known;
-  // The store reads numbers and strings, whatever the rest of the program wants of this client.
+  // The store reads strings, whatever the rest of the program wants of this client.
   const sender = (client.withTypeMapping?.({}) as NodeRedisClient | undefined) ?? client;
   const own: RedisClient = {
     evalsha: (sha, keys, ...rest) => whenOpen(client, () => sender.evalSha(sha, optionsOf(keys, rest))),

@@ -142,15 +142,18 @@ function readReply(reply: unknown, plan: Plan): Answer {
   return numbers;
 }
 
-/** The whole numbers of a reply, which are text with a space between. */
+/** The whole numbers of a reply, which are text with a space between. Its end shows that nothing of it is missing. */
 function readNumbers(reply: unknown): number[] {
-  if (typeof reply !== 'string') throw replyError(reply);
-  return reply.split(' ').map((text) => {
-    const number = Number(text);
-    if (!Number.isSafeInteger(number) || !/^-?\d{1,16}$/.test(text)) throw replyError(reply);
-    // Not -0.
-    return number + 0;
-  });
+  if (typeof reply !== 'string' || !reply.endsWith('.')) throw replyError(reply);
+  return reply
+    .slice(0, -1)
+    .split(' ')
+    .map((text) => {
+      const number = Number(text);
+      if (!Number.isSafeInteger(number) || !/^-?\d{1,16}$/.test(text)) throw replyError(reply);
+      // Not -0.
+      return number + 0;
+    });
 }
 
 function replyError(reply: unknown): StoreError {

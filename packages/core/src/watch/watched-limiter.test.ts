@@ -63,19 +63,37 @@ describe('events', () => {
     expect(shares).toEqual([1]);
   });
 
-  test('evicted tells of keys that a full store gave up before they were as new, and of no others', () => {
+  test('evicted tells of keys that a full store gave up before they were as new, and of no others', async () => {
     const clock = manualClock(0);
     const limiter = open({ store: new MemoryStore({ maxKeys: 2 }), clock });
     const events: EvictedEvent[] = [];
     limiter.on('evicted', (event) => events.push(event));
     for (const key of ['a', 'b', 'c']) limiter.consume(key);
+    await null;
     expect(events).toEqual([{ key: 'a', denied: false }]);
     for (const key of ['b', 'c', 'b', 'c']) limiter.consume(key, { cost: 10 });
     limiter.consume('d');
+    await null;
     expect(events.slice(1)).toEqual([{ key: 'b', denied: true }]);
     clock.advance(1000);
     limiter.consume('e');
+    await null;
     expect(events).toHaveLength(2);
+  });
+
+  test('a listener of evicted may use the limiter, and disturbs no decision', async () => {
+    const limiter = open({ store: new MemoryStore({ maxKeys: 2 }) });
+    let told = 0;
+    limiter.on('evicted', () => {
+      told += 1;
+      limiter.peek('vip', { cost: 7 });
+      if (told < 10) limiter.consume(`new ${told}`, { cost: 2 });
+    });
+    for (const key of ['a', 'b', 'c']) expect(limiter.consume(key).remaining).toBe(9);
+    await null;
+    expect(told).toBe(10);
+    expect(limiter.peek('new 9').remaining).toBe(8);
+    expect(limiter.peek('new 8').remaining).toBe(8);
   });
 
   test('a listener that is taken off hears no more', () => {

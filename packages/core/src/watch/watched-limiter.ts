@@ -136,7 +136,10 @@ export class WatchedLimiter<A extends boolean> implements Limiter<A>, Settler {
     const { listeners } = this.#watch;
     this.#watched = this.#counts !== undefined || listeners.has('denied') || listeners.has('near');
     this.#decider.onEvicted(
-      listeners.has('evicted') ? (key, denied) => listeners.emit('evicted', { key, denied }) : undefined,
+      // Later, as the store is in the midst of a decision, perhaps of another limiter.
+      listeners.has('evicted')
+        ? (key, denied) => queueMicrotask(() => listeners.emit('evicted', { key, denied }))
+        : undefined,
     );
     const heard = listeners.has('degraded') || listeners.has('recovered');
     this.#decider.onStoreChange(heard ? this.#storeChanged : undefined);
