@@ -85,7 +85,8 @@ export interface BookedCorrection {
 export class Debts {
   /** Of debts that are made now: those that were made under other numbers stay where they are. */
   #table: Table<false>;
-  #policies: readonly ParsedPolicy[];
+  /** Present once they are not those that all debts were made under. */
+  #policies: readonly ParsedPolicy[] | undefined;
   readonly #debtors = new Map<string, Debtor>();
   /** Those that are on their way to the store: one of a key at a time. */
   readonly #sent = new Map<string, Debtor>();
@@ -93,7 +94,6 @@ export class Debts {
   #rows = 0;
 
   constructor(policies: readonly ParsedPolicy[]) {
-    this.#policies = policies;
     this.#table = tableOf(policies);
   }
 
@@ -105,7 +105,7 @@ export class Debts {
 
   /** The plan to charge or correct by what was owed under `plan`. */
   renewed(plan: Plan): Plan {
-    return renewedPlan(plan, this.#policies);
+    return this.#policies === undefined ? plan : renewedPlan(plan, this.#policies, true);
   }
 
   /** How many keys owe something, or did until it aged. */

@@ -121,13 +121,21 @@ export function ownPlan(policies: readonly ParsedPolicy[]): Plan {
 /**
  * Returns the plan to correct by what was charged by `plan`, of a limiter whose policies are `policies` by now: what is
  * stored is written under their numbers.
+ *
+ * @param charges - whether it is to charge by: up to the greater of the limits, that before and that now.
  */
-export function renewedPlan({ places, terms }: Plan, policies: readonly ParsedPolicy[]): Plan {
+export function renewedPlan(
+  { places, terms }: Plan,
+  policies: readonly ParsedPolicy[],
+  charges = false,
+): Plan {
   const limits: number[] = policies.map(() => Infinity);
   places.forEach((place, i) => {
     const { limit } = policies[place];
     // One that is off by now is read as it was.
-    limits[place] = limit === Infinity ? terms[i].numbers[0] : limit;
+    const [capacity] = terms[i].numbers;
+    if (limit === Infinity) limits[place] = capacity;
+    else limits[place] = charges ? Math.max(limit, capacity) : limit;
   });
   return planOf(policies, limits);
 }

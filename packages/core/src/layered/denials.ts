@@ -66,9 +66,11 @@ export class Denials {
     return movedOn(known.answer, Math.max(0, Math.floor(askedMs - known.answeredMs)));
   }
 
-  /** The one that is finding out about a key that was denied, if there is one. */
-  probe(key: string): Promise<unknown> | undefined {
-    return this.#entries.get(key)?.probe;
+  /** The one that is finding out the same about a key that was denied, if there is one. */
+  probe({ key, cost, plan }: Question): Promise<unknown> | undefined {
+    const entry = this.#entries.get(key);
+    // Of other costs it would say nothing.
+    return entry?.frozen?.plan === plan && entry.frozen.byCost.has(cost) ? entry.probe : undefined;
   }
 
   /** Notes that `work` finds out about the key, if that was denied before: others wait for it. */
@@ -85,7 +87,9 @@ export class Denials {
   /** Learns from an answer of the store. Returns whether it would have to know when a single unit fits, and does not. */
   learn(question: Question, answer: Answer, answeredMs: number): boolean {
     const { key, cost, plan, askedMs, marginMs } = question;
-    const terms = termsOf(answer);
+    const terms = termsOf(answer, plan);
+    // A clock that has stepped back has to catch up first: no wait of this answer grows shorter until then.
+    if (marginMs === 0 && terms.some(({ at }) => at > askedMs)) return false;
     if (terms.every(({ retry }) => retry === 0)) {
       // Where something is left, whoever waits need not come one after the other.
       if (terms.every(({ remaining }) => remaining > 0)) this.#entries.delete(key);
@@ -99,7 +103,9 @@ export class Denials {
     const { frozen } = entry;
     if (frozen?.plan !== plan || askedMs < frozen.sinceMs || answeredMs >= frozen.untilMs) return true;
     if (frozen.byCost.size < MOST_COSTS) {
-      const known = { answer: Array.from(answer), answeredMs, untilMs: Math.min(untilMs, frozen.untilMs) };
+      // A store may have more behind it.
+      const numbers = Array.from(answer).slice(0, plan.terms.length * ANSWER_WIDTH);
+      const known = { answer: numbers, answeredMs, untilMs: Math.min(untilMs, frozen.untilMs) };
       frozen.byCost.set(cost, known);
     }
     return false;
@@ -119,8 +125,9 @@ export class Denials {
   }
 }
 
-function termsOf(answer: Answer): { remaining: number; retry: number }[] {
-  return Array.from({ length: answer.length / ANSWER_WIDTH }, (_, i) => ({
+function termsOf(answer: Answer, { terms }: Plan): { remaining: number; retry: number; at: number }[] {
+  return terms.map((_, i) => ({
+    at: answer[i * ANSWER_WIDTH + AT],
     remaining: answer[i * ANSWER_WIDTH + REMAINING],
     retry: answer[i * ANSWER_WIDTH + RETRY],
   }));
@@ -130,6 +137,8 @@ function termsOf(answer: Answer): { remaining: number; retry: number }[] {
 function movedOn(answer: readonly number[], ms: number): number[] {
   return answer.map((number, i) => {
     const field = i % ANSWER_WIDTH;
+    // What is beyond counting stays so.
+    if (number === Number.MAX_SAFE_INTEGER) return number;
     if (field === RETRY) return number > 0 ? number - ms : number;
     if (field === RESET) return Math.max(0, number - ms);
     return field === AT ? number + ms : number;

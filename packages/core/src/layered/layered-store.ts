@@ -5,12 +5,10 @@
  */
 
 import { oneOf, refuseUnknown } from '../check.js';
-import { parseDuration } from '../duration.js';
-import { ArgumentError, expected, show } from '../errors.js';
+import { expected } from '../errors.js';
 import { tell } from '../tell.js';
-import type { Duration, ParsedPolicy, Store, Table } from '../types.js';
+import type { ParsedPolicy, Store, Table } from '../types.js';
 import { warnOnce } from '../warnings.js';
-import { BatchTable, type Credit } from './batch-table.js';
 import { LONGEST_MS } from './denials.js';
 import { type Message, read, write } from './message.js';
 import { type LayeredCounts, StrictTable } from './strict-table.js';
@@ -18,16 +16,12 @@ import type { Transport } from './transport.js';
 
 const CODE = 'ERR_SLUICE_OPTION';
 
-const OPTIONS = ['store', 'mode', 'maxUnsynced', 'syncEvery', 'transport', 'onMessageError'];
+const OPTIONS = ['store', 'mode', 'transport', 'onMessageError'];
 
 /** How much is decided in this process: see {@link LayeredStoreOptions.mode}. */
-export type LayeredMode = 'strict' | 'batch';
+export type LayeredMode = 'strict';
 
-const MODES: readonly LayeredMode[] = ['strict', 'batch'];
-
-/** The least that reporting less often would be worth, and the most that a timer can be set for. */
-const LEAST_EVERY_MS = 10;
-const MOST_EVERY_MS = 86_400_000;
+const MODES: readonly LayeredMode[] = ['strict'];
 
 /** A message that could not be sent, or was none. */
 export interface MessageErrorEvent {
@@ -39,15 +33,8 @@ export interface MessageErrorEvent {
 export interface LayeredStoreOptions {
   /** The store that all processes share, such as a `RedisStore`. */
   readonly store: Store<true>;
-  /**
-   * `'strict'` asks the store for every decision but denials that it has given already, and that still hold. `'batch'`
-   * admits up to `maxUnsynced` units of a key by the store's last answer before it reports them.
-   */
+  /** `'strict'` asks the store for every decision but denials that it has given already, and that still hold. */
   readonly mode: LayeredMode;
-  /** For `'batch'`: the most units of a key that this process may have admitted and not reported. Needed there. */
-  readonly maxUnsynced?: number | undefined;
-  /** For `'batch'`: how long units stay unreported at most, while the store serves. Default `'1s'`. */
-  readonly syncEvery?: Duration | undefined;
   /** How the processes tell each other of refunds, settlements and resets. Default: not at all. */
   readonly transport?: Transport | undefined;
   /** Called when a message could not be sent, or was none; it is ignored. Default: a warning, once. */
@@ -81,7 +68,6 @@ export class LayeredStore implements Store<true> {
   readonly #onMessageError: (event: MessageErrorEvent) => void;
   readonly #tables = new Map<string, StrictTable>();
   readonly #counts: LayeredCounts = { decisions: 0, asked: 0 };
-  readonly #credit: Credit | undefined;
   #stopListening: (() => void) | undefined;
 
   /** @throws ArgumentError if an option is wrong. */
@@ -91,7 +77,7 @@ export class LayeredStore implements Store<true> {
     }
     refuseUnknown(options, OPTIONS, 'LayeredStore', CODE);
     const { store, transport, onMessageError } = options;
-    this.#credit = parseCredit(oneOf(MODES, options.mode, 'mode', CODE), options);
+    oneOf(MODES, options.mode, 'mode', CODE);
     if (typeof store?.open !== 'function' || store.async !== true) {
       throw expected(CODE, 'store', 'a store that is shared, such as a RedisStore', store);
     }
@@ -108,7 +94,7 @@ export class LayeredStore implements Store<true> {
     this.#store = store;
     this.#transport = transport;
     this.#onMessageError = onMessageError ?? warnOfMessage;
-    this.bound = boundOf(transport !== undefined, this.#credit);
+    this.bound = boundOf(transport !== undefined);
   }
 
   /** What it has counted: of all decisions, how many its store was asked for. */
@@ -116,9 +102,7 @@ export class LayeredStore implements Store<true> {
     return { ...this.#counts };
   }
 
-  /** @throws ArgumentError if the mode cannot carry a policy. */
   open(name: string, policies: readonly ParsedPolicy[]): Table<true> {
-    if (this.#credit !== undefined) refuseInBatches(policies);
     const inner = this.#store.open(name, policies);
     // What counts denied requests must see them.
     const remembers = !policies.some(({ countDenied }) => countDenied);
@@ -131,7 +115,7 @@ export class LayeredStore implements Store<true> {
       (text) => this.#hear(text),
       (error) => tell(this.#onMessageError, { error }),
     );
-    return this.#credit === undefined ? table : new BatchTable(table, this.#credit, this.#counts);
+    return table;
   }
 
   #closed(name: string): void {
@@ -159,48 +143,10 @@ export class LayeredStore implements Store<true> {
   }
 }
 
-function parseCredit(mode: LayeredMode, { maxUnsynced, syncEvery }: LayeredStoreOptions): Credit | undefined {
-  if (mode !== 'batch') {
-    for (const [name, value] of Object.entries({ maxUnsynced, syncEvery })) {
-      if (value === undefined) continue;
-      throw new ArgumentError(CODE, `Expected no \`${name}\` in mode "${mode}", got ${show(value)}.`);
-    }
-    return undefined;
-  }
-  if (!Number.isSafeInteger(maxUnsynced) || (maxUnsynced as number) < 1) {
-    throw expected(CODE, 'maxUnsynced', 'an integer of at least 1', maxUnsynced);
-  }
-  const everyMs = syncEvery === undefined ? 1000 : parseDuration(syncEvery, 'syncEvery', CODE);
-  if (everyMs < LEAST_EVERY_MS || everyMs > MOST_EVERY_MS) {
-    throw expected(CODE, 'syncEvery', `from ${LEAST_EVERY_MS} ms to a day`, syncEvery);
-  }
-  return { maxUnsynced: maxUnsynced as number, everyMs };
-}
-
-/** What these decide depends on more than how much is used, or they forget what is owed. */
-function refuseInBatches(policies: readonly ParsedPolicy[]): void {
-  for (const { name, algorithm, countDenied } of policies) {
-    const why = countDenied
-      ? 'counts denied requests, of which it would not hear'
-      : {
-          gcra: 'remembers at most one capacity of debt',
-          'leaky-bucket': 'has a queue, of which only it knows the end',
-        }[algorithm as string];
-    if (why === undefined) continue;
-    throw new ArgumentError(
-      CODE,
-      `Expected policies that a LayeredStore in mode "batch" can carry, got \`${name}\` (${algorithm}), which ${why}.`,
-    );
-  }
-}
-
-function boundOf(tells: boolean, credit: Credit | undefined): string {
-  if (credit !== undefined) {
-    return `batch: all processes together admit at most N * ${credit.maxUnsynced} units of a key more than its store alone would, in any stretch of time and under any load, where N is the number of processes.`;
-  }
+function boundOf(tells: boolean): string {
   const others = tells
     ? 'until the message of it arrives there'
-    : 'as long as its denial lasts, because there is no transport';
+    : 'as long as its denial lasts (there is no transport)';
   return `strict: nothing is admitted or denied that its store would not; but a key that was given units back, or was reset, by another process may stay denied ${others}, at most ${LONGEST_MS} ms.`;
 }
 

@@ -8,6 +8,9 @@ import { DIGEST_LENGTH, digest, LONGEST_KEY } from '../key.js';
 import type { Answer, Charge, Gate, ParsedPolicy, Plan, Table } from '../types.js';
 import { Denials, type Question } from './denials.js';
 
+/** So often a request waits for what another finds out; then it asks by itself. */
+const MOST_WAITS = 4;
+
 /** What a layered store has counted since it was made. */
 export interface LayeredCounts {
   /** The decisions that limiters asked for. */
@@ -57,18 +60,24 @@ export class StrictTable implements Table<true> {
   ): Promise<Answer> {
     this.#counts.decisions += 1;
     if (!this.#remembers) return this.#ask(id, questionOf(id, cost, plan, now), charge, now);
-    for (;;) {
+    for (let waited = 0; waited < MOST_WAITS; waited++) {
       const question = questionOf(id, cost, plan, now);
       const known = this.#denials.answer(question);
       if (known !== undefined) return known;
-      const probe = this.#denials.probe(question.key);
+      const probe = this.#denials.probe(question);
       if (probe === undefined) {
         const asked = this.#ask(id, question, charge, now);
         this.#denials.probing(question.key, asked);
         return asked;
       }
-      await probe.catch(() => {});
+      // Where the store fails, each is to fail by itself, and none to wait for the failures of others.
+      const failed = await probe.then(
+        () => false,
+        () => true,
+      );
+      if (failed) break;
     }
+    return this.#ask(id, questionOf(id, cost, plan, now), charge, now);
   }
 
   charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {

@@ -90,7 +90,7 @@ describe('events', () => {
       if (told < 10) limiter.consume(`new ${told}`, { cost: 2 });
     });
     for (const key of ['a', 'b', 'c']) expect(limiter.consume(key).remaining).toBe(9);
-    await null;
+    await new Promise(setImmediate);
     expect(told).toBe(10);
     expect(limiter.peek('new 9').remaining).toBe(8);
     expect(limiter.peek('new 8').remaining).toBe(8);
