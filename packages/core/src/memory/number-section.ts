@@ -77,6 +77,12 @@ export class NumberSection implements Section {
     return lacking;
   }
 
+  take(from: Section, fromRow: Row, fromBase: number, row: Row, base: number): void {
+    const begin = base + this.offset;
+    const fromBegin = fromBase + (from as NumberSection).offset;
+    for (let i = 0; i < this.width; i++) row[begin + i] = fromRow[fromBegin + i];
+  }
+
   clear(row: Row, base: number): void {
     const begin = base + this.offset;
     for (let i = 0; i < this.width; i++) row[begin + i] = 0;
