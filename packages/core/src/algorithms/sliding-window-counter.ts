@@ -156,16 +156,29 @@ function load(
     }
     // Written in other buckets: what was used stays used, all of it in the current bucket of the new kind; at most what
     // the policy holds, whatever this request's limit is, because it is stored for all.
-    const then = [0, stored, of, numbers[3], numbers[4]];
-    const moved = new Float64Array(NEXT + EDGE + of);
-    advance(state, base, of, s, moved);
-    used = Math.min(numbers[5], moved[NEXT + 2] + partOf(then, moved[NEXT + EDGE], at - s * stored));
+    used = Math.min(numbers[5], usedAt(numbers, state, base, of, s, at));
   }
   out[NEXT] = Math.floor(at / bucket);
   out[NEXT + 1] = bucket;
   out[NEXT + 2] = used;
   for (let i = 0; i < buckets; i++) out[NEXT + EDGE + i] = 0;
   return at;
+}
+
+/** What counts at an instant in bucket `s` of a state of so many buckets, whatever their length. */
+function usedAt(
+  numbers: readonly number[],
+  state: Row,
+  base: number,
+  of: number,
+  s: number,
+  at: number,
+): number {
+  const bucket = state[base + 1];
+  const moved = new Float64Array(NEXT + EDGE + of);
+  advance(state, base, of, s, moved);
+  const then = [0, bucket, of, numbers[3], numbers[4]];
+  return moved[NEXT + 2] + partOf(then, moved[NEXT + EDGE], at - s * bucket);
 }
 
 /** Where the count of bucket s - age stands in a state, for 1 <= age <= buckets. */

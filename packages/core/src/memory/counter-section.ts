@@ -23,18 +23,23 @@ export class CounterSection extends NumberSection {
 
   override decide(numbers: readonly number[], row: Row, base: number, now: number, cost: number): Row {
     const begin = base + this.offset;
+    if (row[begin + 1] < 0) return this.#decideOther(numbers, row, base, now, cost);
+    slidingWindowCounter.decide(numbers, row, begin, now, cost, this.out);
+    return this.out;
+  }
+
+  #decideOther(numbers: readonly number[], row: Row, base: number, now: number, cost: number): Row {
+    const begin = base + this.offset;
+    const of = row[begin];
+    const others = this.#of(of);
     const number = -row[begin + 1];
-    if (number > 0) {
-      const of = row[begin];
-      const others = this.#of(of);
-      const state = others.piece(number);
-      slidingWindowCounter.decide(numbers, state, others.base(number), now, cost, this.out, of);
-    } else slidingWindowCounter.decide(numbers, row, begin, now, cost, this.out);
+    const at = others.base(number);
+    slidingWindowCounter.decide(numbers, others.piece(number), at, now, cost, this.out, of);
     return this.out;
   }
 
   override write(numbers: readonly number[], row: Row, base: number): void {
-    this.#forget(row, base);
+    if (row[base + this.offset + 1] < 0) this.#forget(row, base);
     super.write(numbers, row, base);
   }
 
@@ -68,7 +73,7 @@ export class CounterSection extends NumberSection {
   }
 
   override clear(row: Row, base: number): void {
-    this.#forget(row, base);
+    if (row[base + this.offset + 1] < 0) this.#forget(row, base);
     super.clear(row, base);
   }
 
@@ -93,10 +98,9 @@ export class CounterSection extends NumberSection {
     }
   }
 
-  /** Lets go of what stands beside the row, if anything does. */
+  /** Lets go of what stands beside the row. */
   #forget(row: Row, base: number): void {
     const begin = base + this.offset;
-    const number = -row[begin + 1];
-    if (number > 0) this.#of(row[begin]).free(number);
+    this.#of(row[begin]).free(-row[begin + 1]);
   }
 }
