@@ -73,6 +73,8 @@ export class NumberSection implements Section {
     const settled = this.out.slice();
     const lacking = this.algorithm.refund(numbers, settled, NEXT, now, units, charge);
     this.algorithm.decide(numbers, settled, NEXT, now, 0, this.out);
+    // What is to be stored is what was settled: taking it over by other numbers is left to the next request.
+    this.out.set(settled.subarray(NEXT), NEXT);
     if (this.out[RESET] > 0) this.out[WRITES] = ALWAYS;
     return lacking;
   }
