@@ -66,14 +66,16 @@ export class ExpectedLives {
     const forget = (id: string) => {
       for (const key of keysOf(id)) this.#ends.delete(key);
     };
+    let current = policies;
     return {
       decide: async (id, cost, plan, charge, now) => {
         const began = Date.now();
+        const judges = current;
         const answer = await table.decide(id, cost, plan, charge, now).catch((error) => {
           forget(id);
           throw error;
         });
-        this.#note({ id, cost, plan, charge, now, answer, began }, policies, keysOf(id));
+        this.#note({ id, cost, plan, charge, now, answer, began }, judges, keysOf(id));
         return answer;
       },
       charge: (id, ...rest) => {
@@ -87,6 +89,10 @@ export class ExpectedLives {
       reset: (id) => {
         forget(id);
         return table.reset(id);
+      },
+      update: (next) => {
+        current = next;
+        table.update?.(next);
       },
       close: () => table.close(),
     };

@@ -6,6 +6,7 @@
 
 import { admission } from './store/admission.js';
 import { algorithmChange } from './store/algorithm-change.js';
+import { changedBuckets } from './store/changed-buckets.js';
 import { changedNumbers } from './store/changed-numbers.js';
 import { charge } from './store/charge.js';
 import { concurrency } from './store/concurrency.js';
@@ -38,6 +39,7 @@ const topics = [
   lifecycle,
   algorithmChange,
   changedNumbers,
+  changedBuckets,
   liveChange,
   update,
   concurrency,

@@ -9,6 +9,7 @@ import {
   createLimiter,
   type Decision,
   type Limiter,
+  type LimiterOptions,
   manualClock,
   type Plan,
   type Store,
@@ -32,6 +33,12 @@ export interface Tally {
   refunds: number;
   settlements: number;
   charges: number;
+  /** How often other numbers took over. */
+  changes: number;
+}
+
+export function newTally(): Tally {
+  return { steps: 0, allowed: 0, denied: 0, refunds: 0, settlements: 0, charges: 0, changes: 0 };
 }
 
 /** Runs the trace on both stores, under a limiter name that neither has used. */
@@ -40,19 +47,17 @@ export async function compare(
   memory: Store<false>,
   redis: Store<true>,
   name: string,
-  tally: Tally = { steps: 0, allowed: 0, denied: 0, refunds: 0, settlements: 0, charges: 0 },
+  tally: Tally = newTally(),
 ): Promise<Difference | undefined> {
   const clock = manualClock();
-  const [ourTap, theirTap] = [new Tap(memory), new Tap(redis)];
   const options = { name, policies: trace.policies, clock, onStoreError: 'throw' } as const;
-  const ours = createLimiter({ ...options, store: ourTap });
-  const theirs = createLimiter({ ...options, store: theirTap });
+  const [ours, theirs] = [new Side(memory, options), new Side(redis, options)];
   const decisions = new Map<number, { ours: Decision; theirs: Decision }>();
   for (const step of trace.steps) {
     clock.set(step.at);
     const of = decisions.get(step.of ?? -1);
-    const left = await outcome(() => act(ours, ourTap, step, of?.ours));
-    const right = await outcome(() => act(theirs, theirTap, step, of?.theirs));
+    const left = await outcome(() => act(ours, step, of?.ours));
+    const right = await outcome(() => act(theirs, step, of?.theirs));
     const field = firstDifference(left, right);
     if (field !== undefined) {
       return { step, field, memory: valueAt(left, field), redis: valueAt(right, field) };
@@ -62,11 +67,35 @@ export async function compare(
     if (step.do === 'refund') tally.refunds += 1;
     else if (step.do === 'settle') tally.settlements += 1;
     else if (step.do === 'charge') tally.charges += 1;
+    else if (step.do === 'update' || step.do === 'reopen') tally.changes += 1;
     else if (isDecision(left)) tally[left.allowed ? 'allowed' : 'denied'] += 1;
   }
-  ours.close();
-  theirs.close();
+  ours.limiter.close();
+  theirs.limiter.close();
   return undefined;
+}
+
+/** A limiter on one of the stores. */
+class Side {
+  limiter: Limiter;
+  readonly tap: Tap<boolean>;
+  readonly #options: LimiterOptions;
+
+  constructor(store: Store, options: LimiterOptions) {
+    this.tap = new Tap(store);
+    this.#options = options;
+    this.limiter = this.#open(options.policies);
+  }
+
+  /** Closes the limiter, and makes another of the same name. */
+  reopen(policies: LimiterOptions['policies']): void {
+    this.limiter.close();
+    this.limiter = this.#open(policies);
+  }
+
+  #open(policies: LimiterOptions['policies']): Limiter {
+    return createLimiter({ ...this.#options, policies, store: this.tap });
+  }
 }
 
 /** How many numbers of an answer belong to one policy. */
@@ -96,13 +125,14 @@ class Tap<A extends boolean> implements Store<A> {
       charge: (...args) => table.charge(...args),
       correct: (...args) => table.correct(...args),
       reset: (...args) => table.reset(...args),
+      update: (policies) => table.update?.(policies),
       close: () => table.close(),
     };
   }
 }
 
 /** Charges each policy with units of its own, and returns what the store says of that. */
-async function charge(limiter: Limiter, tap: Tap<boolean>, step: Step): Promise<unknown> {
+async function charge({ limiter, tap }: Side, step: Step): Promise<unknown> {
   const { key, units = 0, limit } = step;
   tap.plan = undefined;
   await limiter.peek(key, limit === undefined ? {} : { limit: limitOf(limiter, limit) });
@@ -114,9 +144,12 @@ async function charge(limiter: Limiter, tap: Tap<boolean>, step: Step): Promise<
   return Array.from(answer ?? []).slice(0, WIDTH * each.length);
 }
 
-function act(limiter: Limiter, tap: Tap<boolean>, step: Step, of: Decision | undefined): unknown {
-  const { cost = 1, limit } = step;
-  if (step.do === 'charge') return charge(limiter, tap, step);
+function act(side: Side, step: Step, of: Decision | undefined): unknown {
+  const { limiter } = side;
+  const { cost = 1, limit, policies = [] } = step;
+  if (step.do === 'charge') return charge(side, step);
+  if (step.do === 'update') return limiter.update({ policies });
+  if (step.do === 'reopen') return side.reopen(policies);
   if (step.do === 'reset') return limiter.reset(step.key);
   if (step.do === 'refund') return of === undefined ? undefined : limiter.refund(of, step.units);
   if (step.do === 'settle') return of === undefined ? undefined : limiter.settle(of, step.units ?? 0);

@@ -44,9 +44,12 @@ function withoutPolicy({ policies, steps }: Trace, index: number): Trace {
   return {
     policies: policies.filter((_, i) => i !== index),
     steps: steps.map((step) => {
-      if (!names(step.limit).includes(gone)) return step;
-      const { limit, ...rest } = step;
-      return rest;
+      const { limit, policies: changed, ...rest } = step;
+      return {
+        ...rest,
+        ...(limit && !names(limit).includes(gone) && { limit }),
+        ...(changed && { policies: changed.filter((_, i) => i !== index) }),
+      };
     }),
   };
 }

@@ -10,10 +10,10 @@ import type { Backend } from '../backends.js';
 import { scaled, seedFromEnvironment } from '../budget.js';
 import { hostileIds } from '../store/hostile-ids.js';
 import { itLeavesKeysThatEnd } from '../ttl.js';
-import { compare, type Difference, type Tally } from './compare.js';
+import { compare, type Difference, newTally, type Tally } from './compare.js';
 import { keepRegression, readRegressions } from './regressions.js';
 import { shrink } from './shrink.js';
-import { longLogFrom, type Trace, traceFrom, withKeys } from './trace.js';
+import { changingFrom, longLogFrom, type Trace, traceFrom, withKeys } from './trace.js';
 
 /** So many traces are on their way at once: their commands share round trips. */
 const LANES = 40;
@@ -44,7 +44,8 @@ const shortIds = hostileIds.filter((id) => id.length < 1000);
 function hostileTraceFrom(seed: number, i: number): Trace {
   const ids = i < hostileIds.length ? hostileIds : shortIds;
   const [a, b] = [ids[i % ids.length], ids[(i + 1 + Math.floor(i / ids.length)) % ids.length]];
-  return withKeys(i < LONG_TRACES ? longLogFrom(seed, LONG_LENGTH) : traceFrom(seed, LENGTH), { a, b });
+  const from = i % 4 === 0 ? changingFrom : traceFrom;
+  return withKeys(i < LONG_TRACES ? longLogFrom(seed, LONG_LENGTH) : from(seed, LENGTH), { a, b });
 }
 
 /** Describes how memory and the Redis of a backend, which is at `place`, decide. */
@@ -63,11 +64,11 @@ export function describeParity(place: string, backend: Backend): void {
     });
 
     it(
-      'on random policies, traffic and clocks of clients with hostile ids, at least 200,000 steps of them',
+      'on random policies, changes of them, traffic and clocks of clients with hostile ids, at least 200,000 steps of them',
       async () => {
         const seed = seedFromEnvironment() ?? randomInt(2 ** 31);
         process.stderr.write(`parity ${place}: SLUICE_SEED=${seed}\n`);
-        const tally: Tally = { steps: 0, allowed: 0, denied: 0, refunds: 0, settlements: 0, charges: 0 };
+        const tally = newTally();
         let next = 0;
         const lane = async () => {
           while (next < LONG_TRACES + TRACES) {
@@ -83,6 +84,7 @@ export function describeParity(place: string, backend: Backend): void {
         expect(tally.refunds).toBeGreaterThan(tally.steps / 20);
         expect(tally.settlements).toBeGreaterThan(tally.steps / 100);
         expect(tally.charges).toBeGreaterThan(tally.steps / 100);
+        expect(tally.changes).toBeGreaterThan(tally.steps / 100);
       },
       scaled(600_000),
     );

@@ -13,7 +13,7 @@ export interface Step {
   readonly id: number;
   /** The clock, which may step back. */
   readonly at: number;
-  readonly do: 'consume' | 'peek' | 'refund' | 'reset' | 'charge' | 'settle';
+  readonly do: 'consume' | 'peek' | 'refund' | 'reset' | 'charge' | 'settle' | 'update' | 'reopen';
   readonly key: string;
   readonly cost?: number;
   /** By policy name. */
@@ -22,6 +22,8 @@ export interface Step {
   readonly of?: number;
   /** Of a charge: the first policy's units, of which the others get multiples. */
   readonly units?: number;
+  /** What the limiter is updated to, or is made anew with when it has been closed. */
+  readonly policies?: readonly Policy[];
 }
 
 export interface Trace {
@@ -45,7 +47,32 @@ export function traceFrom(seed: number, length: number): Trace {
   const random = new Random(seed);
   const count = random.pick([1, 1, 2, 3]);
   const policies = Array.from({ length: count }, (_, i) => policyFrom(random, `p${i}`));
-  return { policies, steps: stepsFrom(random, policies, length) };
+  return { policies, steps: stepsFrom(random, policies, 0, length, startFrom(random)) };
+}
+
+/** The same, but that other numbers take over every few steps. */
+export function changingFrom(seed: number, length: number): Trace {
+  const random = new Random(seed);
+  const count = random.pick([1, 1, 2, 3]);
+  // Half of them are of the algorithm whose state does not always look the same.
+  const algorithm = () => (random.chance(0.4) ? 'sliding-window-counter' : random.pick(ALGORITHMS));
+  const policies = Array.from({ length: count }, (_, i) => policyFrom(random, `p${i}`, algorithm()));
+  const most = random.pick([4, 8, 16]);
+  const steps = stepsFrom(random, policies, 0, random.whole(1, most), startFrom(random));
+  let current: readonly Policy[] = policies;
+  while (steps.length < length) {
+    const { id, at } = steps[steps.length - 1];
+    current = current.map((policy) => (random.chance(0.7) ? changedFrom(random, policy) : policy));
+    steps.push({
+      id: id + 1,
+      at,
+      do: random.chance(0.8) ? 'update' : 'reopen',
+      key: 'a',
+      policies: current,
+    });
+    steps.push(...stepsFrom(random, current, id + 2, random.whole(1, most), at));
+  }
+  return { policies, steps };
 }
 
 /** A trace of a log that grows beyond what Redis rewrites whole, with numbers that need 8 bytes or 16. */
@@ -72,8 +99,21 @@ export function withKeys(trace: Trace, names: Readonly<Record<string, string>>):
   return { ...trace, steps: trace.steps.map((step) => ({ ...step, key: names[step.key] })) };
 }
 
-function policyFrom(random: Random, name: string): Policy {
-  const algorithm = random.pick(ALGORITHMS);
+/** Other numbers for a policy: some stay, so that the others are seen by themselves. */
+function changedFrom(random: Random, policy: Policy): Policy {
+  const fresh = policyFrom(random, policy.name as string, policy.algorithm as AlgorithmName);
+  const limit = random.chance(0.5) ? policy.limit : fresh.limit;
+  const before = policy.window as number;
+  if (fresh.algorithm !== 'sliding-window-counter') {
+    return { ...fresh, limit, window: random.chance(0.5) ? before : fresh.window };
+  }
+  const { buckets = 1 } = fresh;
+  const { buckets: beforehand = 1 } = policy as { buckets?: number };
+  const windows = [fresh.window, (before / beforehand) * buckets, Math.ceil(before / buckets) * buckets];
+  return { ...fresh, limit, window: random.pick(windows) };
+}
+
+function policyFrom(random: Random, name: string, algorithm = random.pick(ALGORITHMS)): Policy {
   const window = random.pick([random.whole(1, 20), random.whole(100, 5000), 1000, 60_000, DAY, 30 * DAY]);
   const limit = limitFrom(random, algorithm);
   const plain = { name, limit, window };
@@ -111,11 +151,23 @@ function limitFrom(random: Random, algorithm: AlgorithmName): number {
   ]);
 }
 
-function stepsFrom(random: Random, policies: readonly Policy[], length: number): Step[] {
+function startFrom(random: Random): number {
+  return random.pick([0, 1.7e12, 3.9e12, 12_345]);
+}
+
+/** Steps whose ids begin with `first`, after the instant `start`. */
+function stepsFrom(
+  random: Random,
+  policies: readonly Policy[],
+  first: number,
+  length: number,
+  start: number,
+): Step[] {
   const window = policies[0].window as number;
   const most = Math.max(1, ...policies.map(capacityOf).filter((capacity) => capacity !== Infinity));
-  let at = random.pick([0, 1.7e12, 3.9e12, 12_345]);
-  return Array.from({ length }, (_, id): Step => {
+  let at = start;
+  return Array.from({ length }, (_, i): Step => {
+    const id = first + i;
     at = Math.max(0, at + gapFrom(random, window));
     const key = random.pick(['a', 'a', 'b']);
     const lot = random.share();

@@ -14,6 +14,7 @@
  * @module
  */
 
+import type { Charge } from '../types.js';
 import { ceilMulDiv, floorMulDiv, MOST } from './exact.js';
 import {
   ALWAYS,
@@ -34,7 +35,29 @@ const KEEP = 2;
 /** Where the edge's count stands in a state. */
 const EDGE = 3;
 
-export const slidingWindowCounter: Algorithm = {
+/** `of`: how many buckets the state is of that is read, where they are not as many as the policy's. */
+interface RingAlgorithm extends Algorithm {
+  decide(
+    numbers: readonly number[],
+    state: Row,
+    base: number,
+    now: number,
+    cost: number,
+    out: Row,
+    of?: number,
+  ): void;
+  refund(
+    numbers: readonly number[],
+    state: Row,
+    base: number,
+    now: number,
+    units: number,
+    charge: Charge,
+    of?: number,
+  ): number;
+}
+
+export const slidingWindowCounter: RingAlgorithm = {
   numbers: (policy, limit) => [
     limit,
     policy.windowMs / policy.buckets,
@@ -47,12 +70,12 @@ export const slidingWindowCounter: Algorithm = {
 
   width: (numbers) => EDGE + numbers[2],
 
-  decide(numbers, state, base, now, cost, out) {
+  decide(numbers, state, base, now, cost, out, of = numbers[2]) {
     const limit = numbers[0];
     const bucket = numbers[1];
     const countDenied = numbers[6];
 
-    const at = load(numbers, state, base, now, out);
+    const at = load(numbers, state, base, of, now, out);
     const s = out[NEXT];
     const e = at - s * bucket;
     const total = out[NEXT + 2];
@@ -68,7 +91,12 @@ export const slidingWindowCounter: Algorithm = {
     } else if (cost > 0 && fits) {
       used = total + cost;
       writes = IF_ADMITTED;
-    } else if (state[base + 1] > 0 && state[base + 1] !== bucket && cost > 0 && cost <= limit) {
+    } else if (
+      state[base + 1] > 0 &&
+      (state[base + 1] !== bucket || of !== numbers[2]) &&
+      cost > 0 &&
+      cost <= limit
+    ) {
       // Or else each later request would find it all in its own bucket again, and wait for ever.
       writes = ALWAYS;
     }
@@ -86,10 +114,9 @@ export const slidingWindowCounter: Algorithm = {
     );
   },
 
-  refund(numbers, state, base, _now, units, charge) {
+  refund(numbers, state, base, _now, units, charge, buckets = numbers[2]) {
     const bucket = state[base + 1];
     if (bucket === 0) return 0;
-    const buckets = numbers[2];
     const age = state[base] - Math.floor(charge.at / bucket);
     if (age < 0 || age > buckets) return 0;
     const place = base + placeOf(age, buckets);
@@ -101,8 +128,18 @@ export const slidingWindowCounter: Algorithm = {
   },
 };
 
-/** Brings the state up to now in out[NEXT…], in the buckets of this policy; returns the instant that stands for now. */
-function load(numbers: readonly number[], state: Row, base: number, now: number, out: Row): number {
+/**
+ * Brings the state, which is of so many buckets, up to now in out[NEXT…], in the buckets of this policy; returns the
+ * instant that stands for now.
+ */
+function load(
+  numbers: readonly number[],
+  state: Row,
+  base: number,
+  of: number,
+  now: number,
+  out: Row,
+): number {
   const bucket = numbers[1];
   const buckets = numbers[2];
   const stored = state[base + 1];
@@ -113,18 +150,35 @@ function load(numbers: readonly number[], state: Row, base: number, now: number,
     at = Math.max(now, start);
     // Most requests come in the bucket of the one before, and dividing takes long.
     const s = at - start < stored ? state[base] : Math.floor(at / stored);
-    advance(state, base, buckets, s, out);
-    if (stored === bucket) return at;
+    if (stored === bucket && of === buckets) {
+      advance(state, base, buckets, s, out);
+      return at;
+    }
     // Written in other buckets: what was used stays used, all of it in the current bucket of the new kind; at most what
     // the policy holds, whatever this request's limit is, because it is stored for all.
-    const then = [0, stored, buckets, numbers[3], numbers[4]];
-    used = Math.min(numbers[5], out[NEXT + 2] + partOf(then, out[NEXT + EDGE], at - s * stored));
+    used = Math.min(numbers[5], usedAt(numbers, state, base, of, s, at));
   }
   out[NEXT] = Math.floor(at / bucket);
   out[NEXT + 1] = bucket;
   out[NEXT + 2] = used;
   for (let i = 0; i < buckets; i++) out[NEXT + EDGE + i] = 0;
   return at;
+}
+
+/** What counts at an instant in bucket `s` of a state of so many buckets, whatever their length. */
+function usedAt(
+  numbers: readonly number[],
+  state: Row,
+  base: number,
+  of: number,
+  s: number,
+  at: number,
+): number {
+  const bucket = state[base + 1];
+  const moved = new Float64Array(NEXT + EDGE + of);
+  advance(state, base, of, s, moved);
+  const then = [0, bucket, of, numbers[3], numbers[4]];
+  return moved[NEXT + 2] + partOf(then, moved[NEXT + EDGE], at - s * bucket);
 }
 
 /** Where the count of bucket s - age stands in a state, for 1 <= age <= buckets. */

@@ -13,11 +13,14 @@ const MASK = PIECE - 1;
 export class Rows<T extends Float64Array | Int32Array | Uint8Array> {
   readonly #width: number;
   readonly #make: (length: number) => T;
+  /** In place of a piece that was not needed yet. */
+  readonly #none: T;
   readonly #pieces: T[] = [];
 
   constructor(width: number, make: (length: number) => T) {
     this.#width = width;
     this.#make = make;
+    this.#none = make(0);
   }
 
   piece(slot: number): T {
@@ -28,9 +31,17 @@ export class Rows<T extends Float64Array | Int32Array | Uint8Array> {
     return (slot & MASK) * this.#width;
   }
 
-  /** Makes room for `slot`. */
+  /** Whether there is room for `slot`. */
+  has(slot: number): boolean {
+    const place = slot >>> SHIFT;
+    return place < this.#pieces.length && this.#pieces[place] !== this.#none;
+  }
+
+  /** Makes room for `slot`, and for none that is far from it. */
   reach(slot: number): void {
-    while (this.#pieces.length <= slot >>> SHIFT) this.#pieces.push(this.#make(PIECE * this.#width));
+    const place = slot >>> SHIFT;
+    while (this.#pieces.length <= place) this.#pieces.push(this.#none);
+    if (this.#pieces[place] === this.#none) this.#pieces[place] = this.#make(PIECE * this.#width);
   }
 }
 

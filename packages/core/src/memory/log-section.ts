@@ -88,6 +88,15 @@ export class LogSection implements Section {
     return 0;
   }
 
+  take(from: Section, fromRow: Row, fromBase: number, row: Row, base: number): void {
+    const begin = base + this.#offset;
+    const log = from as LogSection;
+    const fromBegin = fromBase + log.#offset;
+    const second = fromRow[fromBegin + 1];
+    row[begin] = fromRow[fromBegin];
+    row[begin + 1] = second < 0 ? -this.#journals.add(log.#journals.get(-second)) : second;
+  }
+
   clear(row: Row, base: number): void {
     this.#keepLone(row, base, 0, 0);
   }

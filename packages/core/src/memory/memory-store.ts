@@ -59,7 +59,7 @@ export class MemoryStore implements Store<false> {
     return this.#evictions;
   }
 
-  /** Opens a limiter's table; what a closed limiter of the same name and policies left is taken over. */
+  /** Opens a limiter's table. What a closed limiter of the same name left is taken over if its policies kept the same. */
   open(name: string, policies: readonly ParsedPolicy[]): Table<false> {
     const left = this.#tables.get(name);
     if (left?.adopt(policies)) return left;

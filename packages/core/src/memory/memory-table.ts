@@ -9,28 +9,33 @@ import type { Answer, Charge, ParsedPolicy, Plan, Table } from '../types.js';
 import { refund, settle } from './corrections.js';
 import { Judge } from './judge.js';
 import { KeyIndex } from './key-index.js';
-import { Ledger } from './ledger.js';
+import { kindsOf, Ledger, shapeOf } from './ledger.js';
 import { Slots } from './slots.js';
 
 /** Of so many calls one looks at so many slots. */
 const TIDY_EVERY = 16;
+
+/** At so many while keys come over to another ledger, so that it is done four times as soon. */
+const HASTE = 64;
 
 /** A table this small keeps what has expired: it takes no room worth having, and a clock that steps back finds it. */
 const NOT_WORTH_TIDYING = 1024;
 
 export class MemoryTable implements Table<false> {
   evicted: Table['evicted'] = undefined;
-  readonly #shape: string;
+  readonly #kinds: string;
   readonly #makeRoom: (now: number) => void;
   readonly #index = new KeyIndex();
   readonly #slots = new Slots();
-  readonly #ledger: Ledger;
-  readonly #judge: Judge;
+  #ledger: Ledger;
+  /** Those of other shapes in which some keys still are: each comes over when it is asked for, the others a few per call. */
+  #former: readonly Ledger[] = [];
+  #judge: Judge;
   #calls = 0;
 
   /** @param makeRoom - called before a key is added. */
   constructor(policies: readonly ParsedPolicy[], makeRoom: (now: number) => void) {
-    this.#shape = shapeOf(policies);
+    this.#kinds = kindsOf(policies);
     this.#makeRoom = makeRoom;
     this.#ledger = new Ledger(policies);
     this.#judge = new Judge(this.#ledger, policies);
@@ -40,21 +45,22 @@ export class MemoryTable implements Table<false> {
     return this.#slots.size;
   }
 
-  update(policies: readonly ParsedPolicy[]): void {
-    this.adopt(policies);
+  /** Goes on with these policies if what they keep is of the same kinds; returns whether it is. */
+  adopt(policies: readonly ParsedPolicy[]): boolean {
+    const suits = kindsOf(policies) === this.#kinds;
+    if (suits) this.update(policies);
+    return suits;
   }
 
-  /** Goes on with these policies if its state suits them; returns whether it does. */
-  adopt(policies: readonly ParsedPolicy[]): boolean {
-    const suits = shapeOf(policies) === this.#shape;
-    if (suits) this.#ledger.adopt(policies);
-    return suits;
+  update(policies: readonly ParsedPolicy[]): void {
+    if (shapeOf(policies) !== this.#ledger.shape) this.#change(policies);
+    this.#ledger.adopt(policies);
   }
 
   decide(id: string, cost: number, plan: Plan, charge: boolean, given: number | undefined): Answer {
     const now = given ?? Date.now();
     const key = shorten(id);
-    const slot = this.#index.get(key);
+    const slot = this.#find(key);
     const admitted = this.#judge.decide(slot, cost, plan, charge, now);
     if (charge) {
       if (slot > 0) {
@@ -63,14 +69,14 @@ export class MemoryTable implements Table<false> {
       } else if (this.#judge.writes) this.#begin(key, admitted, plan, now);
     }
     this.#calls = (this.#calls + 1) % TIDY_EVERY;
-    if (this.#calls === 0) this.#tidy(now, TIDY_EVERY);
+    if (this.#calls === 0) this.#tidy(now, this.#former.length > 0 ? HASTE : TIDY_EVERY);
     return this.#judge.answer(plan);
   }
 
   charge(id: string, units: readonly number[], plan: Plan, given: number | undefined): Answer {
     const now = given ?? Date.now();
     const key = shorten(id);
-    const slot = this.#index.get(key);
+    const slot = this.#find(key);
     this.#judge.charge(slot, units, plan, now);
     if (this.#judge.writes) {
       if (slot > 0) this.#slots.admitted(slot);
@@ -88,7 +94,7 @@ export class MemoryTable implements Table<false> {
   ): readonly number[] {
     const now = given ?? Date.now();
     const key = shorten(id);
-    const slot = this.#index.get(key);
+    const slot = this.#find(key);
     if (units.some((count) => count < 0)) {
       const { lacking, writes } = settle(this.#ledger, slot, units, plan, charges, now);
       if (slot === 0 && writes) this.#begin(key, true, plan, now);
@@ -99,7 +105,7 @@ export class MemoryTable implements Table<false> {
   }
 
   reset(id: string): void {
-    const slot = this.#index.get(shorten(id));
+    const slot = this.#find(shorten(id));
     if (slot > 0) this.#drop(slot);
   }
 
@@ -108,7 +114,7 @@ export class MemoryTable implements Table<false> {
 
   /** Gives up a key that has expired, if one is near; returns whether one was. */
   giveUpExpired(now: number): boolean {
-    return this.#giveUp(this.#slots.near((slot) => this.#ledger.isExpired(slot, now)));
+    return this.#giveUp(this.#slots.near((slot) => this.#isExpired(slot, now)));
   }
 
   /** Gives up the key that was not used for longest, of those that are not being denied; returns whether there was one. */
@@ -140,11 +146,41 @@ export class MemoryTable implements Table<false> {
 
   /** Gives up those that are expired of the next slots of a round over all. */
   #tidy(now: number, slots: number): void {
-    if (this.#slots.size <= NOT_WORTH_TIDYING) return;
+    const worth = this.#slots.size > NOT_WORTH_TIDYING;
+    if (!worth && this.#former.length === 0) return;
     for (let i = 0; i < slots; i++) {
       const slot = this.#slots.inTurn();
-      if (slot > 0 && this.#ledger.isExpired(slot, now)) this.#drop(slot);
+      if (slot > 0 && this.#isExpired(slot, now) && worth) this.#drop(slot);
     }
+  }
+
+  /** Goes on in a ledger of another shape: that of before, if it has one still, so that there are few even if two take turns. */
+  #change(policies: readonly ParsedPolicy[]): void {
+    const shape = shapeOf(policies);
+    const all = [...this.#former, this.#ledger];
+    this.#ledger = this.#former.find((ledger) => ledger.shape === shape) ?? new Ledger(policies);
+    this.#former = all.filter((ledger) => ledger !== this.#ledger && ledger.size > 0);
+    this.#judge = new Judge(this.#ledger, policies);
+  }
+
+  /** The slot of a key, 0 if it has none, with its state in the ledger of now. */
+  #find(key: string): number {
+    const slot = this.#index.get(key);
+    if (this.#former.length > 0) this.#bring(slot);
+    return slot;
+  }
+
+  #isExpired(slot: number, now: number): boolean {
+    if (this.#former.length > 0) this.#bring(slot);
+    return this.#ledger.isExpired(slot, now);
+  }
+
+  /** Brings a slot's state over, if it is still in another ledger. */
+  #bring(slot: number): void {
+    const from = this.#former.find((ledger) => ledger.has(slot));
+    if (from === undefined) return;
+    this.#ledger.take(slot, from);
+    if (from.size === 0) this.#former = this.#former.filter((ledger) => ledger !== from);
   }
 
   #add(key: string, now: number): number {
@@ -158,6 +194,7 @@ export class MemoryTable implements Table<false> {
   }
 
   #drop(slot: number): void {
+    if (this.#former.length > 0) this.#bring(slot);
     this.#index.delete(slot);
     this.#ledger.clear(slot);
     this.#slots.free(slot);
@@ -169,10 +206,4 @@ function shorten(id: string): string {
   return id.length > LONGEST_KEY || (id.length === DIGEST_LENGTH && id.charCodeAt(0) === 35)
     ? digest(id)
     : id;
-}
-
-/** What state looks like. The two buckets keep the same, here as in Redis. */
-function shapeOf(policies: readonly ParsedPolicy[]): string {
-  const kindOf = (algorithm: string) => (algorithm === 'leaky-bucket' ? 'token-bucket' : algorithm);
-  return policies.map(({ name, algorithm, buckets }) => `${name}:${kindOf(algorithm)}:${buckets}`).join(' ');
 }

@@ -73,8 +73,16 @@ export class NumberSection implements Section {
     const settled = this.out.slice();
     const lacking = this.algorithm.refund(numbers, settled, NEXT, now, units, charge);
     this.algorithm.decide(numbers, settled, NEXT, now, 0, this.out);
+    // What is to be stored is what was settled: taking it over by other numbers is left to the next request.
+    this.out.set(settled.subarray(NEXT), NEXT);
     if (this.out[RESET] > 0) this.out[WRITES] = ALWAYS;
     return lacking;
+  }
+
+  take(from: Section, fromRow: Row, fromBase: number, row: Row, base: number): void {
+    const begin = base + this.offset;
+    const fromBegin = fromBase + (from as NumberSection).offset;
+    for (let i = 0; i < this.width; i++) row[begin + i] = fromRow[fromBegin + i];
   }
 
   clear(row: Row, base: number): void {

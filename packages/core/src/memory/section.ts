@@ -42,6 +42,11 @@ export interface Section {
     units: number,
     charge: Charge,
   ): number;
+  /**
+   * Copies the state that `from` holds, which is of the same kind, to its own part, which is as new. Until that of `from`
+   * is made as new, which comes next, both may hold the same.
+   */
+  take(from: Section, fromRow: Row, fromBase: number, row: Row, base: number): void;
   /** Makes its part as new. */
   clear(row: Row, base: number): void;
 }

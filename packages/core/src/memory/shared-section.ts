@@ -7,6 +7,7 @@
 import { NEXT, type Row } from '../algorithms/outcome.js';
 import type { Charge, ParsedPolicy } from '../types.js';
 import { NumberSection } from './number-section.js';
+import type { Section } from './section.js';
 import { SharedRows } from './shared-rows.js';
 
 export class SharedSection extends NumberSection {
@@ -45,6 +46,14 @@ export class SharedSection extends NumberSection {
     this.algorithm.refund(numbers, state, 0, now, units, charge);
     // What is shared is what it was written under, and stays.
     row[base + this.offset] = state[0];
+  }
+
+  override take(from: Section, fromRow: Row, fromBase: number, row: Row, base: number): void {
+    const state = (from as SharedSection).#load(fromRow, fromBase);
+    const begin = base + this.offset;
+    row[begin] = state[0];
+    // Without a period it is that of a key that is new.
+    if (state[state.length - 1] !== 0) row[begin + 1] = this.#shared.exchange(0, state, 1);
   }
 
   override clear(row: Row, base: number): void {
