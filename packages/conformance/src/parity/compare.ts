@@ -9,6 +9,7 @@ import {
   createLimiter,
   type Decision,
   type Limiter,
+  type LimiterOptions,
   manualClock,
   type Plan,
   type Store,
@@ -44,9 +45,11 @@ export async function compare(
 ): Promise<Difference | undefined> {
   const clock = manualClock();
   const [ourTap, theirTap] = [new Tap(memory), new Tap(redis)];
-  const options = { name, policies: trace.policies, clock, onStoreError: 'throw' } as const;
-  const ours = createLimiter({ ...options, store: ourTap });
-  const theirs = createLimiter({ ...options, store: theirTap });
+  const { policies, limits } = trace;
+  const judges = limits === undefined ? { policies } : { limits };
+  const options = { name, ...judges, clock, onStoreError: 'throw' } as never as LimiterOptions<boolean>;
+  const ours = createLimiter<boolean>({ ...options, store: ourTap });
+  const theirs = createLimiter<boolean>({ ...options, store: theirTap });
   const decisions = new Map<number, { ours: Decision; theirs: Decision }>();
   for (const step of trace.steps) {
     clock.set(step.at);
@@ -75,9 +78,12 @@ const WIDTH = 5;
 /** A store that lets its last limiter's table be reached: limiters charge it by themselves only after an outage. */
 class Tap<A extends boolean> implements Store<A> {
   readonly async: A;
+  readonly takesKinds = true;
   table: Table<A> | undefined;
   /** What the last request was judged by. */
   plan: Plan | undefined;
+  /** And who asked. */
+  id = '';
   readonly #store: Store<A>;
 
   constructor(store: Store<A>) {
@@ -91,6 +97,7 @@ class Tap<A extends boolean> implements Store<A> {
     return {
       decide: (...args) => {
         this.plan = args[2];
+        this.id = args[0];
         return table.decide(...args);
       },
       charge: (...args) => table.charge(...args),
@@ -103,13 +110,13 @@ class Tap<A extends boolean> implements Store<A> {
 
 /** Charges each policy with units of its own, and returns what the store says of that. */
 async function charge(limiter: Limiter, tap: Tap<boolean>, step: Step): Promise<unknown> {
-  const { key, units = 0, limit } = step;
+  const { units = 0, limit } = step;
   tap.plan = undefined;
-  await limiter.peek(key, limit === undefined ? {} : { limit: limitOf(limiter, limit) });
+  await limiter.peek(keyOf(step), limit === undefined ? {} : { limit: limitOf(limiter, limit) });
   const plan = tap.plan as Plan | undefined;
   if (plan === undefined) return 'no limit';
   const each = plan.terms.map((_, i) => units * (i + 1));
-  const answer = await tap.table?.charge(key, each, plan, step.at);
+  const answer = await tap.table?.charge(tap.id, each, plan, step.at);
   // A row in memory is longer.
   return Array.from(answer ?? []).slice(0, WIDTH * each.length);
 }
@@ -117,14 +124,17 @@ async function charge(limiter: Limiter, tap: Tap<boolean>, step: Step): Promise<
 function act(limiter: Limiter, tap: Tap<boolean>, step: Step, of: Decision | undefined): unknown {
   const { cost = 1, limit } = step;
   if (step.do === 'charge') return charge(limiter, tap, step);
-  if (step.do === 'reset') return limiter.reset(step.key);
+  if (step.do === 'reset') return limiter.reset(keyOf(step));
   if (step.do === 'refund') return of === undefined ? undefined : limiter.refund(of, step.units);
   if (step.do === 'settle') return of === undefined ? undefined : limiter.settle(of, step.units ?? 0);
   return limiter[step.do](
-    step.key,
+    keyOf(step),
     limit === undefined ? { cost } : { cost, limit: limitOf(limiter, limit) },
   );
 }
+
+/** A limiter that was made of limits takes what keys there are. */
+const keyOf = ({ key, keys }: Step) => (keys ?? key) as string;
 
 /** By name where there are several policies, a number where there is one: both ways are taken. */
 function limitOf(limiter: Limiter, limit: Readonly<Record<string, number>>): number | Record<string, number> {

@@ -8,7 +8,7 @@ import { oneOf, refuseUnknown } from '../check.js';
 import { parseDuration } from '../duration.js';
 import { ArgumentError, expected, show } from '../errors.js';
 import { tell } from '../tell.js';
-import type { Duration, ParsedPolicy, Store, Table } from '../types.js';
+import type { Duration, Kinds, ParsedPolicy, Store, Table } from '../types.js';
 import { warnOnce } from '../warnings.js';
 import { BatchTable, type Credit } from './batch-table.js';
 import { LONGEST_MS } from './denials.js';
@@ -74,6 +74,8 @@ export class LayeredStore implements Store<true> {
   readonly async = true;
   /** That of the store behind it: limiters of both would write the same keys. */
   readonly place: object;
+  /** What the store behind it does. */
+  readonly takesKinds: boolean;
   /** How far a decision may be from that of the store behind it, in words. */
   readonly bound: string;
   readonly #store: Store<true>;
@@ -105,6 +107,7 @@ export class LayeredStore implements Store<true> {
       throw expected(CODE, 'onMessageError', 'a function', onMessageError);
     }
     this.place = store.place ?? store;
+    this.takesKinds = store.takesKinds === true;
     this.#store = store;
     this.#transport = transport;
     this.#onMessageError = onMessageError ?? warnOfMessage;
@@ -117,11 +120,11 @@ export class LayeredStore implements Store<true> {
   }
 
   /** @throws ArgumentError if the mode cannot carry a policy. */
-  open(name: string, policies: readonly ParsedPolicy[]): Table<true> {
-    if (this.#credit !== undefined) refuseInBatches(policies);
-    const inner = this.#store.open(name, policies);
-    // What counts denied requests must see them.
-    const remembers = !policies.some(({ countDenied }) => countDenied);
+  open(name: string, policies: readonly ParsedPolicy[], kinds?: Kinds): Table<true> {
+    if (this.#credit !== undefined) refuseInBatches(policies, kinds);
+    const inner = this.#store.open(name, policies, kinds);
+    // What counts denied requests must see them. And a denial of several keys ends when one of them is given units back.
+    const remembers = kinds === undefined && !policies.some(({ countDenied }) => countDenied);
     const table = new StrictTable(inner, this.#counts, remembers, {
       forgotten: (key) => void this.#send({ limiter: name, key }),
       closed: () => this.#closed(name),
@@ -178,7 +181,13 @@ function parseCredit(mode: LayeredMode, { maxUnsynced, syncEvery }: LayeredStore
 }
 
 /** What these decide depends on more than how much is used, or they forget what is owed. */
-function refuseInBatches(policies: readonly ParsedPolicy[]): void {
+function refuseInBatches(policies: readonly ParsedPolicy[], kinds: Kinds | undefined): void {
+  if (kinds !== undefined) {
+    throw new ArgumentError(
+      CODE,
+      `Expected one key in each decision of a LayeredStore in mode "batch", got those of several kinds (${kinds.names.join(', ')}): what it owes of one of them it would not know in time. Mode "strict" takes them.`,
+    );
+  }
   for (const { name, algorithm, countDenied } of policies) {
     const why = countDenied
       ? 'counts denied requests, of which it would not hear'

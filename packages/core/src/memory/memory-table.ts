@@ -51,11 +51,19 @@ export class MemoryTable implements Table<false> {
     return suits;
   }
 
-  decide(id: string, cost: number, plan: Plan, charge: boolean, given: number | undefined): Answer {
+  /** @param deniedElsewhere - whether another table denies the request, so that it is charged here only if denials count. */
+  decide(
+    id: string,
+    cost: number,
+    plan: Plan,
+    charge: boolean,
+    given: number | undefined,
+    deniedElsewhere = false,
+  ): Answer {
     const now = given ?? Date.now();
     const key = shorten(id);
     const slot = this.#index.get(key);
-    const admitted = this.#judge.decide(slot, cost, plan, charge, now);
+    const admitted = this.#judge.decide(slot, cost, plan, charge, now, deniedElsewhere);
     if (charge) {
       if (slot > 0) {
         if (admitted) this.#slots.admitted(slot);
@@ -65,6 +73,11 @@ export class MemoryTable implements Table<false> {
     this.#calls = (this.#calls + 1) % TIDY_EVERY;
     if (this.#calls === 0) this.#tidy(now, TIDY_EVERY);
     return this.#judge.answer(plan);
+  }
+
+  /** Whether a request would be admitted. */
+  admits(id: string, cost: number, plan: Plan, now: number): boolean {
+    return this.#judge.admits(this.#index.get(shorten(id)), cost, plan, now);
   }
 
   charge(id: string, units: readonly number[], plan: Plan, given: number | undefined): Answer {
