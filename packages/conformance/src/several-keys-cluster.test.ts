@@ -89,12 +89,12 @@ describe('Keys of several kinds on a cluster', () => {
       least = Math.min(least, ...left(await watcher.peek({ address: 'a', all: 'c' })));
     });
     await watcher.consume(KEYS);
-    watcher.close();
     const limiter = open(client, [fixed(9), fixed(1), fixed(9)], { name: 'asked' });
     const denied = await limiter.consume(KEYS);
     expect(denied).toMatchObject({ allowed: false, policy: 'user' });
     expect(denied.compensation).toBeUndefined();
     expect(left(denied)).toEqual([8, 0, 8]);
+    expect(least).toBe(8);
   });
 
   it('are given back where one denies after all, and the decision says so', async () => {

@@ -115,7 +115,7 @@ async function charge(limiter: Limiter, tap: Tap<boolean>, step: Step): Promise<
   await limiter.peek(keyOf(step), limit === undefined ? {} : { limit: limitOf(limiter, limit) });
   const plan = tap.plan as Plan | undefined;
   if (plan === undefined) return 'no limit';
-  const each = plan.terms.map((_, i) => units * (i + 1));
+  const each = plan.terms.map((_, i) => units * (1 + (i % 3)));
   const answer = await tap.table?.charge(tap.id, each, plan, step.at);
   // A row in memory is longer.
   return Array.from(answer ?? []).slice(0, WIDTH * each.length);
