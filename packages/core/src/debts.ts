@@ -188,7 +188,8 @@ export class Debts {
         resolve();
       };
     });
-    debtor.plan = this.renewed(plan);
+    // What is stored is written under the numbers of the policies, but judged by the limits that requests brought.
+    if (debtor.table !== this.#table) debtor.plan = this.renewed(plan);
     return { id, units, plan: debtor.plan, refused: debtor.refused, conclude };
   }
 
