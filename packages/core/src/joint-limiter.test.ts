@@ -3,6 +3,7 @@ import {
   createLimiter,
   type Decision,
   type Keys,
+  LayeredStore,
   type Limiter,
   MemoryStore,
   manualClock,
@@ -23,6 +24,7 @@ const limits = (address = 5, user = 2) =>
     { name: 'address', policies: [fixed(address)] },
     { name: 'user', policies: [fixed(user)] },
   ] as const;
+const shared = { async: true, takesKinds: true, open: () => {} } as unknown as Store<true>;
 const keys = { address: 'a', user: 'u' };
 const left = ({ policies }: Decision) => policies.map(({ remaining }) => remaining);
 
@@ -121,6 +123,11 @@ describe('A limiter of keys of several kinds', () => {
       'a candidate with a bad policy',
       { limits: limits(), candidate: { limits: [{ name: 'user', policies: [fixed(-1)] }] } },
       'Expected `candidate.limits[0].policies[0].limit` to be',
+    ],
+    [
+      'a store that decides in batches',
+      { limits: limits(), store: new LayeredStore({ store: shared, mode: 'batch', maxUnsynced: 5 }) },
+      'Expected one key in each decision of a LayeredStore in mode "batch", got those of several kinds (address, user)',
     ],
     [
       'a store that knows but one key',

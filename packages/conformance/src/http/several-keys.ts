@@ -130,34 +130,6 @@ export function severalKeys(start: Start): void {
     expect(one.map((key, i) => key === other[i])).toEqual([true, false, true]);
   });
 
-  it('once, and a user who is known only later in addition', async () => {
-    let known = false;
-    const options = {
-      limits: [
-        { name: 'address', policies: [{ limit: 9, window: '1h' }] },
-        {
-          name: 'user',
-          key: () => {
-            const user = known ? 'u' : undefined;
-            known = !known;
-            return user;
-          },
-          policies: [{ limit: 9, window: '1h' }],
-        },
-      ],
-    } as AnyOptions;
-    const app = await start({ limits: [options, options] });
-    const { policies } = decisionIn(await send(app))!;
-    expect(policies.map(({ remaining }) => remaining)).toEqual([null, 8]);
-    known = false;
-    const again = decisionIn(await send(app))!;
-    expect(again.policies.map(({ remaining }) => remaining)).toEqual([null, 7]);
-    known = true;
-    // By both at first, and then by nobody new.
-    const last = decisionIn(await send(app))!;
-    expect(last.policies.map(({ remaining }) => remaining)).toEqual([6, 6]);
-  });
-
   it('with limits, costs and counts of their own', async () => {
     const app = await start({
       limits: [
