@@ -154,7 +154,7 @@ describe('A limiter of keys of several kinds', () => {
     expect(left(again.peek(keys))).toEqual([4, 1]);
   });
 
-  it('tells keys by their kinds', () => {
+  it('tells keys by their kinds', async () => {
     const store = new MemoryStore({ maxKeys: 2 });
     const limiter = createLimiter({ limits: limits(5, 1), store, clock: manualClock(0) });
     const heard: unknown[] = [];
@@ -166,6 +166,7 @@ describe('A limiter of keys of several kinds', () => {
     expect(heard).toEqual([keys, keys]);
     limiter.off('denied', listener).off('near', listener);
     limiter.consume({ address: 'b' });
+    await null;
     expect(heard.slice(2)).toEqual([{ address: 'a' }]);
   });
 
