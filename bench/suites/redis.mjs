@@ -107,14 +107,15 @@ function rowsOf(results) {
   });
 }
 
-/** Three keys are three reads and three writes, but one script. */
+/** Three keys are three reads and three writes, but one script and one round trip: no more than three decisions. */
 function severalGoal(rows) {
   const [several, one] = [SEVERAL, DEFAULT].map((name) => rows.find((row) => row.name === name));
   return {
-    goal: 'Redis CPU, three keys in one decision, pipelined: at most 1.80 x one key',
+    goal: 'Redis CPU, three keys in one decision, pipelined: at most 3.00 x one key',
     seen: medianRatio(several.redisCpuMicrosByRound, one.redisCpuMicrosByRound),
     least: several.leastRedisCpuMicros / one.leastRedisCpuMicros,
-    most: 1.8,
+    most: 3,
+    kept: 1.15 * 3,
   };
 }
 

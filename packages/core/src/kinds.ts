@@ -167,6 +167,6 @@ export class KeyKinds implements Kinds {
 }
 
 /** The terms of a plan that stand at these places in it. */
-export function planOfTerms(plan: Plan, which: readonly number[]): Plan {
+function planOfTerms(plan: Plan, which: readonly number[]): Plan {
   return { terms: which.map((i) => plan.terms[i]), places: which.map((i) => plan.places[i]) };
 }
