@@ -7,7 +7,11 @@ const folder = new URL('../packages/core/src/', import.meta.url);
 const target = new URL('redis/scripts.generated.ts', folder);
 
 /** What the script is asked to do. */
-const OPERATIONS = { CONSUME: 0, PEEK: 1, CHARGE: 2, REFUND: 3, SETTLE: 4, FORGET: 5 };
+const OPERATIONS = {
+  ...{ CONSUME: 0, PEEK: 1, CHARGE: 2, REFUND: 3, SETTLE: 4, FORGET: 5 },
+  // Of a request that other keys deny, which lie elsewhere.
+  ...{ CONSUME_DENIED: 6, PEEK_DENIED: 7 },
+};
 
 /** What outcome.ts and exact.ts call so. */
 const SHARED = {

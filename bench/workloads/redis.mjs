@@ -45,6 +45,26 @@ const contenders = {
     };
   },
 
+  // Three policies, each by a key of its own.
+  severalKeys(client, { keys, limit, windowMs }) {
+    const limiter = createLimiter({
+      limits: [
+        { name: 'address', policies: [{ limit, window: windowMs }] },
+        { name: 'user', policies: [{ limit, window: windowMs }] },
+        { name: 'all', policies: [{ limit: 2 * keys * limit, window: windowMs }] },
+      ],
+      store: new RedisStore({ client, timeout: '20s' }),
+      onStoreError: 'throw',
+    });
+    return {
+      async take(id, cost) {
+        const decision = await limiter.consume({ address: id, user: `user:${id}`, all: 'all' }, { cost });
+        if (decision.policies.length !== 3 || !(decision.resetMs > 0)) throw new Error('No decision');
+        return decision.allowed;
+      },
+    };
+  },
+
   flexible(client, { limit, windowMs }) {
     const { RateLimiterRedis } = require('rate-limiter-flexible');
     const limiter = new RateLimiterRedis({ storeClient: client, points: limit, duration: windowMs / 1000 });

@@ -5,7 +5,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Answer, ParsedPolicy, Plan, Store, Table } from '@sluice/core';
+import type { Answer, Kinds, ParsedPolicy, Plan, Store, Table } from '@sluice/core';
 
 /** When a key should end, in ms since the epoch by the clock of this machine, as exactly as a call can tell. */
 export interface ExpectedEnd {
@@ -55,14 +55,27 @@ export class ExpectedLives {
   watch(store: Store<true>): Store<true> {
     return {
       async: true,
-      open: (limiter, policies) => this.#watchTable(store.open(limiter, policies), limiter, policies),
+      takesKinds: store.takesKinds ?? false,
+      open: (limiter, policies, kinds) =>
+        this.#watchTable(store.open(limiter, policies, kinds), limiter, policies, kinds),
     };
   }
 
-  #watchTable(table: Table<true>, limiter: string, policies: readonly ParsedPolicy[]): Table<true> {
+  #watchTable(
+    table: Table<true>,
+    limiter: string,
+    policies: readonly ParsedPolicy[],
+    kinds: Kinds | undefined,
+  ): Table<true> {
     const lone = policies.length === 1 && policies[0].name === 'default';
     const suffixes = policies.map(({ name }) => `:${limiter}${lone ? '' : `:${name}`}`);
-    const keysOf = (id: string) => suffixes.map((suffix) => `${this.#prefix}:{${tagOf(id)}}${suffix}`);
+    const keysOf = (id: string) => {
+      const ids = kinds?.split(id).map((key) => key ?? 'of no kind');
+      return suffixes.map(
+        (suffix, i) =>
+          `${this.#prefix}:{${tagOf(ids === undefined ? id : ids[kinds?.places[i] ?? 0])}}${suffix}`,
+      );
+    };
     const forget = (id: string) => {
       for (const key of keysOf(id)) this.#ends.delete(key);
     };
@@ -75,7 +88,9 @@ export class ExpectedLives {
           forget(id);
           throw error;
         });
-        this.#note({ id, cost, plan, charge, now, answer, began }, judges, keysOf(id));
+        // Whoever is given units back lives as long as what is left.
+        if (answer.compensation !== undefined) forget(id);
+        else this.#note({ id, cost, plan, charge, now, answer, began }, judges, keysOf(id));
         return answer;
       },
       charge: (id, ...rest) => {

@@ -20,6 +20,7 @@ import { requestLimit } from './store/request-limit.js';
 import { reset } from './store/reset.js';
 import { settle } from './store/settle.js';
 import { several } from './store/several.js';
+import { severalKeys } from './store/several-keys.js';
 import { type StoreSuiteOptions, Suite } from './store/suite.js';
 import { update } from './store/update.js';
 import { vectors } from './store/vectors.js';
@@ -35,6 +36,7 @@ const topics = [
   countDenied,
   settle,
   several,
+  severalKeys,
   keys,
   lifecycle,
   algorithmChange,

@@ -42,8 +42,12 @@ export class ChargingTable implements Table<true> {
 
   decide(id: string, cost: number, plan: Plan, charge: boolean, now: number | undefined): Promise<Answer> {
     // Not with the request that finds out whether the store is back: were that lost, so would be what the key owes.
-    const debt = this.#debts.size > 0 && this.#serves ? this.#debts.take(id, now) : undefined;
-    if (debt !== undefined) void this.#send(debt, now);
+    if (this.#debts.size > 0 && this.#serves) {
+      for (const debtor of this.#debts.debtorsOf(id)) {
+        const debt = this.#debts.take(debtor, now);
+        if (debt !== undefined) void this.#send(debt, now);
+      }
+    }
     return this.#table.decide(id, cost, plan, charge, now);
   }
 

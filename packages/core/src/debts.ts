@@ -6,6 +6,7 @@
 
 import { sparedOf } from './decision.js';
 import type { Outcome } from './errors.js';
+import type { KeyKinds } from './kinds.js';
 import { MemoryStore } from './memory/memory-store.js';
 import { renewedPlan } from './policy.js';
 import { ANSWER_WIDTH, type Answer, type Charge, type ParsedPolicy, type Plan, type Table } from './types.js';
@@ -87,13 +88,16 @@ export class Debts {
   #table: Table<false>;
   /** Present once they are not those that all debts were made under. */
   #policies: readonly ParsedPolicy[] | undefined;
+  readonly #kinds: KeyKinds | undefined;
   readonly #debtors = new Map<string, Debtor>();
   /** Those that are on their way to the store: one of a key at a time. */
   readonly #sent = new Map<string, Debtor>();
   #characters = 0;
   #rows = 0;
 
-  constructor(policies: readonly ParsedPolicy[]) {
+  /** @param kinds - where an id stands for keys of several kinds. Each of them owes by itself. */
+  constructor(policies: readonly ParsedPolicy[], kinds?: KeyKinds) {
+    this.#kinds = kinds;
     this.#table = tableOf(policies);
   }
 
@@ -116,6 +120,20 @@ export class Debts {
   /** The keys that owe, those that have for longest first. */
   get ids(): IterableIterator<string> {
     return this.#debtors.keys();
+  }
+
+  /** The ids under which what is owed by `id` stands. */
+  debtorsOf(id: string): readonly string[] {
+    return this.#kinds === undefined ? [id] : this.#kinds.eachOf(id);
+  }
+
+  /** Adds the units of a request that was judged by `plan`, to whom it concerns. */
+  addEach(id: string, units: number, plan: Plan, now: number | undefined): readonly Loan[] {
+    if (this.#kinds === undefined) return [this.add(id, units, plan, now)];
+    const keys = this.#kinds.split(id);
+    return this.#kinds.partsOf(plan).map(({ kind, plan: part }) => {
+      return this.add((this.#kinds as KeyKinds).idOfOne(kind, keys[kind] as string), units, part, now);
+    });
   }
 
   /** Adds the units of a request that was judged by `plan`. */
@@ -170,7 +188,8 @@ export class Debts {
         resolve();
       };
     });
-    debtor.plan = this.renewed(plan);
+    // What is stored is written under the numbers of the policies, but judged by the limits that requests brought.
+    if (debtor.table !== this.#table) debtor.plan = this.renewed(plan);
     return { id, units, plan: debtor.plan, refused: debtor.refused, conclude };
   }
 

@@ -4,7 +4,16 @@
  * @module
  */
 
-import type { Answer, Charge, Decision, ParsedPolicy, Plan, PolicyDecision, Term } from './types.js';
+import type {
+  Answer,
+  Charge,
+  Compensation,
+  Decision,
+  ParsedPolicy,
+  Plan,
+  PolicyDecision,
+  Term,
+} from './types.js';
 import { ANSWER_WIDTH } from './types.js';
 
 /** Who makes decisions. */
@@ -61,6 +70,8 @@ class SluiceDecision implements Decision {
   readonly cost: number;
   readonly degraded: boolean;
   readonly policies: readonly PolicyDecision[];
+  /** Not even `undefined` where there is none: hardly a decision has one. */
+  declare compensation?: Compensation;
   readonly #limiter: Maker;
   readonly #key: string;
   readonly #plan: Plan;
@@ -124,7 +135,7 @@ class SluiceDecision implements Decision {
   /** The same, but that the request may go on at once. What it charged can be corrected as before. */
   static withoutEffect(decision: Decision): Decision {
     if (!(#limiter in decision) || (decision.allowed && decision.delayMs === 0)) return decision;
-    return new SluiceDecision(
+    const told = new SluiceDecision(
       true,
       { ...decision, name: decision.policy, windowMs: 0, retryAfterMs: 0 },
       0,
@@ -136,6 +147,8 @@ class SluiceDecision implements Decision {
       decision.#left,
       decision.#instants,
     );
+    if (decision.compensation !== undefined) told.compensation = decision.compensation;
+    return told;
   }
 
   static instantOf(decision: unknown): number | undefined {
@@ -223,7 +236,20 @@ export function readAnswer(
   }
   const left = charge && allowed ? cost : UNCHARGED;
   const speaks = binding(each, allowed, places.length > 0 ? places[0] : 0);
-  return new SluiceDecision(allowed, speaks, delayMs, cost, each, limiter, key, plan, left, instants);
+  const decision = new SluiceDecision(
+    allowed,
+    speaks,
+    delayMs,
+    cost,
+    each,
+    limiter,
+    key,
+    plan,
+    left,
+    instants,
+  );
+  if (!allowed && answer.compensation !== undefined) decision.compensation = answer.compensation;
+  return decision;
 }
 
 /** What one term says, from `from` on, of a request that waits so long for it. */

@@ -18,19 +18,31 @@ export {
 } from './layered/layered-store.js';
 export type { LayeredCounts } from './layered/strict-table.js';
 export type { Transport } from './layered/transport.js';
-export type { Limiter, LimiterOptions, RequestOptions, UpdateOptions } from './limiter.js';
+export type {
+  JointCandidateOptions,
+  JointLimiterOptions,
+  JointUpdateOptions,
+  KeyedLimit,
+  Keys,
+  Limiter,
+  LimiterOptions,
+  RequestOptions,
+  UpdateOptions,
+} from './limiter.js';
 export { MemoryStore, type MemoryStoreOptions } from './memory/memory-store.js';
 export type {
   AlgorithmName,
   Answer,
   Charge,
   Clock,
+  Compensation,
   Decision,
   Duration,
   Eventually,
   FixedWindowPolicy,
   Gate,
   GcraPolicy,
+  Kinds,
   LeakyBucketPolicy,
   ParsedPolicy,
   Plan,

@@ -142,7 +142,7 @@ export class Ladder implements Decider<true>, Settler {
 
 function copyOf({ limit, ...others }: RequestOptions): RequestOptions {
   if (limit === undefined) return others;
-  return { ...others, limit: isRecord(limit) ? { ...limit } : limit };
+  return { ...others, limit: isRecord(limit) && !Object.isFrozen(limit) ? { ...limit } : limit };
 }
 
 /** Admits or refuses everything, and knows nothing. */

@@ -42,7 +42,39 @@ export interface LimiterOptions<A extends boolean = false> {
   readonly near?: NearOptions | undefined;
   /** Runs the exact log beside the policies that estimate, on a sample of the keys: `report()` tells what it finds. */
   readonly audit?: AuditOptions | undefined;
+  /** In place of `policies`, where keys of several kinds are one decision: see {@link JointLimiterOptions}. */
+  readonly limits?: never;
 }
+
+/** The policies of one kind of key, such as the address or the user. */
+export interface KeyedLimit<Kind extends string = string> {
+  /** The kind: keys are given by it, and its policies are named by it. Printable ASCII without `:{}"\`. */
+  readonly name: Kind;
+  /** What keys of this kind are limited by. */
+  readonly policies: readonly Policy[];
+}
+
+/** Limits that decide in the shadow of a limiter's own. */
+export interface JointCandidateOptions<Kind extends string = string> {
+  /** Of the same kinds of keys, in the same order. They have state of their own. */
+  readonly limits: readonly KeyedLimit<Kind>[];
+}
+
+/** What a limiter of keys of several kinds is made of: `limits` in place of `policies`, and the options of any other. */
+export interface JointLimiterOptions<A extends boolean = false, Kind extends string = string>
+  extends Omit<LimiterOptions<A>, 'policies' | 'limits' | 'candidate' | 'audit'> {
+  /** One decision for all of them: a request that any of them denies is charged to none. */
+  readonly limits: readonly KeyedLimit<Kind>[];
+  /** Limits of the same kinds that decide every request once more, beside these and without any effect. */
+  readonly candidate?: JointCandidateOptions<NoInfer<Kind>> | undefined;
+  /** Each kind has its own. */
+  readonly policies?: never;
+  /** There is none of keys of several kinds. */
+  readonly audit?: never;
+}
+
+/** A key of each kind that applies to a request: at least one. */
+export type Keys<Kind extends string = string> = { readonly [Name in Kind]?: string | undefined };
 
 /** What one request brings along. */
 export interface RequestOptions {
@@ -58,12 +90,20 @@ export interface UpdateOptions {
   readonly policies: readonly Policy[];
 }
 
+/** What an update of a limiter of keys of several kinds changes. */
+export interface JointUpdateOptions {
+  /** The limits from now on: of the same kinds, with policies of the same names and algorithms, in the same order. */
+  readonly limits: readonly KeyedLimit[];
+}
+
 /**
  * Decides who may go on. Answers at once on a synchronous store, by promise on the others; `await` works on both.
  *
  * On an asynchronous store every method rejects and none throws.
+ *
+ * `Key` is `string`, or {@link Keys} where the limiter was made of `limits`.
  */
-export interface Limiter<A extends boolean = boolean> {
+export interface Limiter<A extends boolean = boolean, Key = string> {
   /** As given, or `default`. */
   readonly name: string;
   /** What it decides by, complete and checked, in the order given. */
@@ -71,18 +111,18 @@ export interface Limiter<A extends boolean = boolean> {
   /**
    * Decides and charges.
    *
-   * @param key - who is limited, such as `user:42`.
+   * @param key - who is limited, such as `user:42`; of several kinds, an object of keys by kind.
    * @throws ArgumentError if an argument is not what it must be; nothing is charged then.
    * @throws StoreError if the store could not answer and `onStoreError` is `'throw'`.
    */
-  consume(key: string, options?: RequestOptions): Eventually<A, Decision>;
+  consume(key: Key, options?: RequestOptions): Eventually<A, Decision>;
   /**
    * Says what `consume` would (allowed, the wait), charges nothing, and reports what is left as it stands.
    *
    * @throws ArgumentError if an argument is not what it must be.
    * @throws StoreError if the store could not answer and `onStoreError` is `'throw'`.
    */
-  peek(key: string, options?: RequestOptions): Eventually<A, Decision>;
+  peek(key: Key, options?: RequestOptions): Eventually<A, Decision>;
   /**
    * Gives units back where they were taken, as long as that window, entry or debt is still there.
    *
@@ -112,11 +152,11 @@ export interface Limiter<A extends boolean = boolean> {
    */
   settle(decision: Decision, units: number): Eventually<A, void>;
   /**
-   * Makes the key as new.
+   * Makes the key as new; of several kinds, each key that is given.
    *
    * @throws StoreError if the store could not answer. What this process alone knows of the key is forgotten then too.
    */
-  reset(key: string): Eventually<A, void>;
+  reset(key: Key): Eventually<A, void>;
   /**
    * Lets other numbers decide, from the next request on. What was used stays used, rounded up, at most the new capacity,
    * for each key when it comes; nothing that was charged is forgotten, and nobody gets a second quota.
@@ -132,7 +172,7 @@ export interface Limiter<A extends boolean = boolean> {
    * limiter.update({ policies: [{ limit: 200, window: '1m' }] });
    * limiter.peek('user:42').remaining; // 120
    */
-  update(options: UpdateOptions): void;
+  update(options: Key extends string ? UpdateOptions : JointUpdateOptions): void;
   /** Frees the name; what the store holds stays. May be called twice. */
   close(): void;
   /**
@@ -145,9 +185,9 @@ export interface Limiter<A extends boolean = boolean> {
    * const limiter = createLimiter({ policies: [{ limit: 100, window: '1m' }] });
    * limiter.on('denied', ({ key, decision }) => console.log(key, decision.retryAfterMs));
    */
-  on<Name extends keyof LimiterEvents>(name: Name, listener: LimiterListener<Name>): this;
+  on<Name extends keyof LimiterEvents>(name: Name, listener: LimiterListener<Name, Key>): this;
   /** Calls the listener no more. Returns the limiter. */
-  off<Name extends keyof LimiterEvents>(name: Name, listener: LimiterListener<Name>): this;
+  off<Name extends keyof LimiterEvents>(name: Name, listener: LimiterListener<Name, Key>): this;
   /**
    * Returns what was counted since the limiter was made; `undefined` unless it is in shadow mode, or has a candidate or
    * an audit: others count nothing.

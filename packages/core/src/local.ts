@@ -26,7 +26,7 @@ export class Local implements Fallback {
   readonly #now: () => number | undefined;
   /** Of a request that brings no limit of its own. */
   #plan: Plan;
-  readonly #loans = new WeakMap<Decision, Loan>();
+  readonly #loans = new WeakMap<Decision, readonly Loan[]>();
 
   /**
    * @param policies - as the store judges.
@@ -64,7 +64,7 @@ export class Local implements Fallback {
     const decision = this.#whole(this.#limiter.consume(key, own), key, cost, plan);
     // What the store may have charged already must not be charged again.
     if (decision.allowed && failure.outcome === 'not-run') {
-      this.#loans.set(decision, this.#debts.add(key, cost, plan, now));
+      this.#loans.set(decision, this.#debts.addEach(key, cost, plan, now));
     }
     return decision;
   }
@@ -100,22 +100,23 @@ export class Local implements Fallback {
     const before = receiptOf(decision) as Receipt;
     correct();
     const back = before.left - (receiptOf(decision) as Receipt).left;
-    const loan = this.#loans.get(decision);
-    if (loan === undefined || back === 0) return;
-    try {
-      await this.#table.correctLoan(loan, back, this.#now());
-    } catch (error) {
-      // What has surely not been done may be tried again.
-      if (isStoreError(error) && error.outcome === 'not-run') {
-        this.#limiter.settle(decision, (receiptOf(decision) as Receipt).left + back);
-      }
-      throw error;
+    const loans = this.#loans.get(decision);
+    if (loans === undefined || back === 0) return;
+    const now = this.#now();
+    const done = await Promise.allSettled(loans.map((loan) => this.#table.correctLoan(loan, back, now)));
+    const errors = done.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+    if (errors.length === 0) return;
+    // What has surely not been done may be tried again.
+    const notRun = errors.every((error) => isStoreError(error) && error.outcome === 'not-run');
+    if (notRun && errors.length === loans.length) {
+      this.#limiter.settle(decision, (receiptOf(decision) as Receipt).left + back);
     }
+    throw errors[0];
   }
 
   reset(key: string): void {
     this.#limiter.reset(key);
-    this.#debts.forget(key);
+    for (const debtor of this.#debts.debtorsOf(key)) this.#debts.forget(debtor);
   }
 
   update(policies: readonly ParsedPolicy[]): void {

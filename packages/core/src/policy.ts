@@ -41,13 +41,14 @@ export const POLICY_OPTIONS: readonly string[] = [
 /**
  * Returns the policies, complete and frozen.
  *
+ * @param at - the path of where they stand, for messages.
  * @throws ArgumentError for the first thing that is wrong: what was expected and what came.
  */
-export function parsePolicies(input: unknown): readonly ParsedPolicy[] {
+export function parsePolicies(input: unknown, at = ''): readonly ParsedPolicy[] {
   if (!Array.isArray(input) || input.length === 0) {
-    throw expected(CODE, 'policies', 'an array of at least one policy', input);
+    throw expected(CODE, `${at}policies`, 'an array of at least one policy', input);
   }
-  const path = (i: number) => (input.length === 1 ? '' : `policies[${i}].`);
+  const path = (i: number) => (at === '' && input.length === 1 ? '' : `${at}policies[${i}].`);
   const policies = input.map((policy, i) => parsePolicy(policy, i, path(i)));
   policies.forEach(({ name }, i) => {
     if (policies.findIndex((other) => other.name === name) < i) {
@@ -141,12 +142,11 @@ export function renewedPlan(
 }
 
 /**
- * Returns the policies that `input` changes `current` to.
+ * Checks that `policies` can take over from `current`.
  *
- * @throws ArgumentError if they are none, or would lose what was used: names and algorithms stay.
+ * @throws ArgumentError if that would lose what was used: names and algorithms stay.
  */
-export function parseUpdate(current: readonly ParsedPolicy[], input: unknown): readonly ParsedPolicy[] {
-  const policies = parsePolicies(input);
+export function checkUpdate(current: readonly ParsedPolicy[], policies: readonly ParsedPolicy[]): void {
   const kindOf = ({ name, algorithm }: ParsedPolicy) => `${name} (${algorithm})`;
   const [was, is] = [current, policies].map((list) => list.map(kindOf).join(', '));
   if (was !== is) {
@@ -155,7 +155,6 @@ export function parseUpdate(current: readonly ParsedPolicy[], input: unknown): r
       `Expected an update to keep the policies, their order and their algorithms, which are ${was}, got ${is}: what was used would be lost. Make a limiter of another name in place of it.`,
     );
   }
-  return policies;
 }
 
 function termOf(policy: ParsedPolicy, limit: number, name: string, code: ErrorCode): Term {

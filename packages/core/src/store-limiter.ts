@@ -29,6 +29,8 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
   readonly #table: Table<A>;
   #plan: Plan;
   readonly #plans = new Map<number, Plan>();
+  /** By limits that are frozen, and so never change. */
+  #plansByLimits = new WeakMap<object, Plan>();
   /** Whether plans may be older than the policies. */
   #updated = false;
   /** Of each decision that is being corrected, the end of that. */
@@ -36,16 +38,16 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
   #closed = false;
 
   /**
+   * @param table - its part of the store.
    * @param degraded - whether it decides in place of the store that was asked for.
-   * @param table - stands between the limiter and its part of the store.
    */
   constructor(
     name: string,
     policies: readonly ParsedPolicy[],
     store: Store<A>,
     clock: Clock | undefined,
+    table: Table<A>,
     degraded = false,
-    table: Table<A> = store.open(name, policies),
   ) {
     this.degraded = degraded;
     this.name = name;
@@ -94,6 +96,7 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     this.policies = policies;
     this.#plan = ownPlan(policies);
     this.#plans.clear();
+    this.#plansByLimits = new WeakMap();
     this.#updated = true;
     this.#table.update?.(policies);
   }
@@ -203,6 +206,8 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
 
   #planFor(limit: number | Readonly<Record<string, number>>): Plan {
     if (typeof limit !== 'object' || limit === null) return this.#planForLone(limit);
+    const known = this.#plansByLimits.get(limit);
+    if (known !== undefined) return known;
     const names = this.policies.map((policy) => policy.name);
     const given = Object.keys(limit);
     // Of one policy it must say something: an empty object there is a mistake rather than a choice.
@@ -211,7 +216,7 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
       const what = `an object by policy name (${names.join(', ')})`;
       throw expected('ERR_SLUICE_ARGUMENT', 'limit', what, given.length > 0 ? given.join(', ') : limit);
     }
-    return planOf(
+    const plan = planOf(
       this.policies,
       this.policies.map((policy) =>
         Object.hasOwn(limit, policy.name)
@@ -219,6 +224,8 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
           : policy.limit,
       ),
     );
+    if (Object.isFrozen(limit)) this.#plansByLimits.set(limit, plan);
+    return plan;
   }
 
   #planForLone(limit: number): Plan {

@@ -154,6 +154,11 @@ export interface Decision {
   /** Every policy's own answer, in the order of the policies. */
   readonly policies: readonly PolicyDecision[];
   /**
+   * Present where a request was denied after it had been charged to keys of other kinds, which happens only on a Redis
+   * Cluster: see `docs/several-keys.md`.
+   */
+  readonly compensation?: Compensation | undefined;
+  /**
    * Corrects what was charged to what the request really cost, as `Limiter.settle` of the limiter that decided does: at
    * once on a synchronous store, by promise on the others. For where the limiter is not at hand.
    *
@@ -226,7 +231,10 @@ export interface Plan {
  * wait that comes of being counted all the same.
  * `at` is the instant the charge was booked on: `now`, or the newest instant the state knows if that is later.
  */
-export type Answer = ArrayLike<number>;
+export type Answer = ArrayLike<number> & {
+  /** Present where another term denied after some were charged. */
+  readonly compensation?: Compensation | undefined;
+};
 
 /** How many numbers of an {@link Answer} belong to one term. */
 export const ANSWER_WIDTH = 5;
@@ -239,6 +247,14 @@ export interface Charge {
   readonly level: number;
 }
 
+/** What became of units that were charged, where limits of several kinds of keys lie on several nodes, and one of them denied. */
+export interface Compensation {
+  /** The kinds of keys that were charged for a moment, and were given it back. */
+  readonly givenBack: readonly string[];
+  /** Those that could not be given it back: they are charged until that is over by itself. */
+  readonly lost: readonly string[];
+}
+
 /** `T` at once from a synchronous store, a promise of it from the others. */
 export type Eventually<A extends boolean, T> = A extends true ? Promise<T> : T;
 
@@ -246,6 +262,18 @@ export type Eventually<A extends boolean, T> = A extends true ? Promise<T> : T;
 export interface Gate {
   /** Whether all requests go to the store. Else they are refused at once, but for one that finds out whether it is back. */
   readonly serves: boolean;
+}
+
+/** The kinds of keys of a limiter that takes keys of several kinds, and whose policies are whose. */
+export interface Kinds {
+  /** Their names, in order. */
+  readonly names: readonly string[];
+  /** For each policy the place of its kind. */
+  readonly places: readonly number[];
+  /** Returns the keys that an id stands for, one per kind; `null` of a kind that does not apply. */
+  split(id: string): readonly (string | null)[];
+  /** Returns the id that stands for such keys. */
+  join(keys: readonly (string | null)[]): string;
 }
 
 /** One limiter's part of a store. `now` is `undefined` where the store's own clock decides. */
@@ -301,6 +329,12 @@ export interface Store<A extends boolean = boolean> {
   readonly async: A;
   /** The same object for all stores that reach the same state, where a limiter's name is taken. Default: the store. */
   readonly place?: object;
-  /** Opens the part of the store that belongs to the limiter `name`. */
-  open(name: string, policies: readonly ParsedPolicy[]): Table<A>;
+  /** Whether `open` heeds `kinds`. A store that does not is refused by limiters with keys of several kinds. */
+  readonly takesKinds?: boolean;
+  /**
+   * Opens the part of the store that belongs to the limiter `name`.
+   *
+   * @param kinds - given where each id stands for keys of several kinds.
+   */
+  open(name: string, policies: readonly ParsedPolicy[], kinds?: Kinds): Table<A>;
 }

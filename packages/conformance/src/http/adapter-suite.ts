@@ -16,6 +16,7 @@ import { functions } from './functions.js';
 import { holding } from './held.js';
 import { overHttp2 } from './http2.js';
 import { origins } from './origins.js';
+import { severalKeys } from './several-keys.js';
 import { onUnixSockets } from './unix-sockets.js';
 
 /** Declares the tests of one framework. */
@@ -42,6 +43,7 @@ export function adapterSuite({ name, start, http2 }: Adapter): void {
     describe('charges', () => settling(tracked));
     describe('holds', () => holding(tracked));
     describe('knows who is asking', () => clients(tracked));
+    describe('limits by several keys', () => severalKeys(tracked));
     describe('stands many requests', () => manyRequests(tracked));
     describe('stands beside others', () => severalLimiters(tracked));
     describe('stands accidents', () => accidents(tracked));

@@ -346,7 +346,7 @@ export function construction(start: Start): void {
     [
       'no policy',
       {},
-      'Expected `limit` and `window`, or `policies`, or `limiter`, among the options, got none of them.',
+      'Expected `limit` and `window`, or `policies`, or `limits`, or `limiter`, among the options, got none of them.',
     ],
     ['no window', { limit: 1 }, /^Expected `window` to be .+, got undefined\.$/],
     ['a window in words', { ...fine, window: '1 hour' }, /^Expected `window` to be .+, got "1 hour"\.$/],

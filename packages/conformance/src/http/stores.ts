@@ -4,18 +4,12 @@
  * @module
  */
 
-import {
-  type Answer,
-  MemoryStore,
-  type ParsedPolicy,
-  type Store,
-  StoreError,
-  type Table,
-} from '@sluice/core';
+import { type Answer, MemoryStore, type Store, StoreError, type Table } from '@sluice/core';
 
 /** Memory behind a door: answers come later, and when the door is shut only once it is opened. */
 export class SlowStore implements Store<true> {
   readonly async = true;
+  readonly takesKinds = true;
   /** The ids that it was asked for. */
   readonly ids: string[] = [];
   readonly #memory = new MemoryStore();
@@ -41,8 +35,8 @@ export class SlowStore implements Store<true> {
     });
   }
 
-  open(name: string, policies: readonly ParsedPolicy[]): Table<true> {
-    const table = this.#memory.open(name, policies);
+  open(...args: Parameters<Store['open']>): Table<true> {
+    const table = this.#memory.open(...args);
     return {
       decide: async (...args) => {
         this.ids.push(args[0]);
@@ -61,12 +55,13 @@ export class SlowStore implements Store<true> {
 /** A store that cannot be reached while it is `down`. */
 export class BrokenStore implements Store<true> {
   readonly async = true;
+  readonly takesKinds = true;
   readonly error: StoreError = new StoreError('ERR_SLUICE_STORE_CONNECTION', 'It is down.', 'not-run');
   down = true;
   readonly #memory = new MemoryStore();
 
-  open(name: string, policies: readonly ParsedPolicy[]): Table<true> {
-    const table = this.#memory.open(name, policies);
+  open(...args: Parameters<Store['open']>): Table<true> {
+    const table = this.#memory.open(...args);
     const guarded = async <T>(work: () => T): Promise<T> => {
       if (this.down) throw this.error;
       return work();

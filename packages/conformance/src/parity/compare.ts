@@ -50,7 +50,9 @@ export async function compare(
   tally: Tally = newTally(),
 ): Promise<Difference | undefined> {
   const clock = manualClock();
-  const options = { name, policies: trace.policies, clock, onStoreError: 'throw' } as const;
+  const { policies, limits } = trace;
+  const judges = limits === undefined ? { policies } : { limits };
+  const options = { name, ...judges, clock, onStoreError: 'throw' } as never as LimiterOptions<boolean>;
   const [ours, theirs] = [new Side(memory, options), new Side(redis, options)];
   const decisions = new Map<number, { ours: Decision; theirs: Decision }>();
   for (const step of trace.steps) {
@@ -79,9 +81,9 @@ export async function compare(
 class Side {
   limiter: Limiter;
   readonly tap: Tap<boolean>;
-  readonly #options: LimiterOptions;
+  readonly #options: LimiterOptions<boolean>;
 
-  constructor(store: Store, options: LimiterOptions) {
+  constructor(store: Store, options: LimiterOptions<boolean>) {
     this.tap = new Tap(store);
     this.#options = options;
     this.limiter = this.#open(options.policies);
@@ -104,9 +106,12 @@ const WIDTH = 5;
 /** A store that lets its last limiter's table be reached: limiters charge it by themselves only after an outage. */
 class Tap<A extends boolean> implements Store<A> {
   readonly async: A;
+  readonly takesKinds = true;
   table: Table<A> | undefined;
   /** What the last request was judged by. */
   plan: Plan | undefined;
+  /** And who asked. */
+  id = '';
   readonly #store: Store<A>;
 
   constructor(store: Store<A>) {
@@ -120,6 +125,7 @@ class Tap<A extends boolean> implements Store<A> {
     return {
       decide: (...args) => {
         this.plan = args[2];
+        this.id = args[0];
         return table.decide(...args);
       },
       charge: (...args) => table.charge(...args),
@@ -133,13 +139,13 @@ class Tap<A extends boolean> implements Store<A> {
 
 /** Charges each policy with units of its own, and returns what the store says of that. */
 async function charge({ limiter, tap }: Side, step: Step): Promise<unknown> {
-  const { key, units = 0, limit } = step;
+  const { units = 0, limit } = step;
   tap.plan = undefined;
-  await limiter.peek(key, limit === undefined ? {} : { limit: limitOf(limiter, limit) });
+  await limiter.peek(keyOf(step), limit === undefined ? {} : { limit: limitOf(limiter, limit) });
   const plan = tap.plan as Plan | undefined;
   if (plan === undefined) return 'no limit';
-  const each = plan.terms.map((_, i) => units * (i + 1));
-  const answer = await tap.table?.charge(key, each, plan, step.at);
+  const each = plan.terms.map((_, i) => units * (1 + (i % 3)));
+  const answer = await tap.table?.charge(tap.id, each, plan, step.at);
   // A row in memory is longer.
   return Array.from(answer ?? []).slice(0, WIDTH * each.length);
 }
@@ -150,14 +156,17 @@ function act(side: Side, step: Step, of: Decision | undefined): unknown {
   if (step.do === 'charge') return charge(side, step);
   if (step.do === 'update') return limiter.update({ policies });
   if (step.do === 'reopen') return side.reopen(policies);
-  if (step.do === 'reset') return limiter.reset(step.key);
+  if (step.do === 'reset') return limiter.reset(keyOf(step));
   if (step.do === 'refund') return of === undefined ? undefined : limiter.refund(of, step.units);
   if (step.do === 'settle') return of === undefined ? undefined : limiter.settle(of, step.units ?? 0);
   return limiter[step.do](
-    step.key,
+    keyOf(step),
     limit === undefined ? { cost } : { cost, limit: limitOf(limiter, limit) },
   );
 }
+
+/** A limiter that was made of limits takes what keys there are. */
+const keyOf = ({ key, keys }: Step) => (keys ?? key) as string;
 
 /** By name where there are several policies, a number where there is one: both ways are taken. */
 function limitOf(limiter: Limiter, limit: Readonly<Record<string, number>>): number | Record<string, number> {

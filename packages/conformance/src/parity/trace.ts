@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { AlgorithmName, Policy } from '@sluice/core';
+import type { AlgorithmName, KeyedLimit, Policy } from '@sluice/core';
 import { capacityOf } from '../settings.js';
 import { Random } from './random.js';
 
@@ -15,6 +15,8 @@ export interface Step {
   readonly at: number;
   readonly do: 'consume' | 'peek' | 'refund' | 'reset' | 'charge' | 'settle' | 'update' | 'reopen';
   readonly key: string;
+  /** In place of it, where the trace is of keys of several kinds. */
+  readonly keys?: Readonly<Record<string, string>>;
   readonly cost?: number;
   /** By policy name. */
   readonly limit?: Readonly<Record<string, number>>;
@@ -28,6 +30,8 @@ export interface Step {
 
 export interface Trace {
   readonly policies: readonly Policy[];
+  /** In place of them, where the trace is of keys of several kinds. */
+  readonly limits?: readonly KeyedLimit[];
   readonly steps: readonly Step[];
 }
 
@@ -73,6 +77,25 @@ export function changingFrom(seed: number, length: number): Trace {
     steps.push(...stepsFrom(random, current, id + 2, random.whole(1, most), at));
   }
   return { policies, steps };
+}
+
+/** The trace that belongs to the seed, of two or three kinds of keys: each of one to three policies, and of two keys. */
+export function keysTraceFrom(seed: number, length: number): Trace {
+  const random = new Random(seed);
+  const kinds = ['x', 'y', 'z'].slice(0, random.pick([2, 2, 3]));
+  const limits = kinds.map((name) => {
+    const count = random.pick([1, 1, 2, 3]);
+    return { name, policies: Array.from({ length: count }, (_, i) => policyFrom(random, `p${i}`)) };
+  });
+  const policies = limits.flatMap(({ name, policies: own }) =>
+    own.map((policy) => ({ ...policy, name: `${name}-${policy.name}` })),
+  );
+  const steps = stepsFrom(random, policies, 0, length, startFrom(random)).map((step): Step => {
+    const some = kinds.filter(() => random.chance(0.8));
+    const named = some.length === 0 ? [random.pick(kinds)] : some;
+    return { ...step, keys: Object.fromEntries(named.map((name) => [name, random.pick(['a', 'a', 'b'])])) };
+  });
+  return { policies, limits, steps };
 }
 
 /** A trace of a log that grows beyond what Redis rewrites whole, with numbers that need 8 bytes or 16. */

@@ -5,6 +5,7 @@
  */
 
 import type { IncomingMessage } from 'node:http';
+import { JointLimiter } from '../joint-limiter.js';
 import type { Limiter, RequestOptions } from '../limiter.js';
 import type { Decision } from '../types.js';
 import { parseIpv6Prefix } from './address.js';
@@ -15,8 +16,9 @@ import { type Count, counterOf } from './count-only.js';
 import { isResponse, type Line } from './ending.js';
 import { giveBack } from './give-back.js';
 import type { Header } from './headers.js';
+import { JointKeys } from './joint-keys.js';
 import { type MemoryWatch, watchMemory } from './memory-watch.js';
-import { type LooseOptions, limiterOf, type RateLimitOptions } from './options.js';
+import { type KeyFunction, type LooseOptions, limiterOf, type RateLimitOptions } from './options.js';
 import { isPreflight } from './preflight.js';
 import { Queue } from './queue.js';
 import { type Denial, type Reason, type Refuse, refuserOf } from './refusal.js';
@@ -49,7 +51,7 @@ export interface Verdict {
 
 /** Judges requests. Answers at once where nothing it asks needs waiting for. */
 export interface Guard<Req, Handler = unknown> {
-  /** The one that decides. */
+  /** The one that decides. Of `limits`, it takes an object of keys by their kind. */
   readonly limiter: Limiter;
   /** The user's own answer to a denied request, if there is one. */
   readonly handler: Handler | undefined;
@@ -63,8 +65,6 @@ export interface Guard<Req, Handler = unknown> {
    */
   check(request: Req, response?: Line): Awaitable<Verdict>;
 }
-
-type KeyFunction<Req> = NonNullable<LooseOptions<Req, never>['key']>;
 
 const PASS: Verdict = { headers: [] };
 const GONE: Verdict = { headers: [], gone: true };
@@ -119,6 +119,8 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   /** What every request brings along, where that is the same for all. */
   readonly #fixed: RequestOptions | undefined;
   readonly #addresses: ClientAddresses<Req>;
+  /** Where a request is limited by keys of several kinds: one text stands for all. */
+  readonly #joint: JointKeys<Req> | undefined;
   #watch: MemoryWatch | undefined;
 
   constructor(options: LooseOptions<Req, Handler>, host: Host<Req>) {
@@ -133,7 +135,10 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     this.#options = options;
     this.#fixed = fixedOf(options);
     this.#host = host;
-    this.#teller = new Teller(telling, this.limiter);
+    const { limiter }: { readonly limiter: object } = this;
+    const joint = limiter instanceof JointLimiter ? new JointKeys(limiter, options.limits ?? []) : undefined;
+    this.#joint = joint;
+    this.#teller = new Teller(telling, this.limiter, joint && ((id, place) => joint.keyAt(id, place)));
     this.#addresses = new ClientAddresses(host, ipv6Prefix);
     this.#watch = watchMemory(options);
   }
@@ -143,20 +148,34 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
     if (this.#options.preflight !== true && isPreflight(raw)) return PASS;
     const place = placeOn(raw);
     const trail = trailOn(place);
-    const { skip, key } = this.#options;
+    const { skip } = this.#options;
+    const byAddress = this.#options.key === undefined && this.#joint === undefined;
     // With a key of the user's, the second time may be another's turn.
-    if (key === undefined && hasJudged(trail, this)) return PASS;
+    if (byAddress && hasJudged(trail, this)) return PASS;
     if (this.#watch?.see(raw) === false) this.#watch = undefined;
     // As long as it is there: after a wait it may not be.
-    const address = skip === undefined && key === undefined ? undefined : this.#addresses.seen(request);
+    const address = skip === undefined && byAddress ? undefined : this.#addresses.seen(request);
     const visit = { request, place, response, trail, address };
     if (skip === undefined) return this.#judge(visit);
     return then(skip(request), (skipped) => (isSkipped(skipped) ? PASS : this.#judge(afterOthers(visit))));
   });
 
   #judge(visit: Visit<Req>): Awaitable<Verdict> {
+    if (this.#joint !== undefined) return this.#judgeJoint(visit, this.#joint);
     if (this.#options.key === undefined) return this.#judgeKey(visit, this.#keyOfAddress(visit));
     return then(this.#keyOf(visit, this.#options.key), (key) => this.#judgeKey(afterOthers(visit), key));
+  }
+
+  /** By the keys of all kinds but those that were charged before. */
+  #judgeJoint(visit: Visit<Req>, joint: JointKeys<Req>): Awaitable<Verdict> {
+    return then(
+      joint.keysOf(visit.request, () => this.#keyOfAddress(visit)),
+      (keys) => {
+        if (keys === undefined) return GONE;
+        const id = joint.idOf(keys, afterOthers(visit).trail);
+        return id === undefined ? PASS : this.#judgeKey(visit, id);
+      },
+    );
   }
 
   #judgeKey(visit: Visit<Req>, key: string | undefined): Awaitable<Verdict> {
@@ -176,7 +195,10 @@ class LimiterGuard<Req, Handler> implements Guard<Req, Handler> {
   }
 
   #consume(visit: Visit<Req>, key: string, options: RequestOptions): Awaitable<Verdict> {
-    const decision = this.limiter.consume(key, options);
+    const decision =
+      this.#joint === undefined
+        ? this.limiter.consume(key, options)
+        : this.#joint.limiter.consumeById(key, options);
     return isThenable(decision)
       ? decision.then((later) => this.#tell(afterOthers(visit), key, later))
       : this.#tell(visit, key, decision);

@@ -24,10 +24,13 @@ export {
 export { type LimitUpgrade, type LimitUpgradeOptions, limitUpgrade } from './limit-upgrade.js';
 export type {
   CommonOptions,
+  KeyFunction,
   LimitFunction,
   LonePolicy,
   RateLimitOptions,
   ReadyLimiter,
+  RequestLimit,
+  SeveralKeys,
   SeveralPolicies,
 } from './options.js';
 export { RateLimitError } from './rate-limit-error.js';

@@ -16,6 +16,7 @@ const generalPolicies: Some[] = [
   { limit: () => 9, window: '1h' },
   { policies: [{ limit: 9, window: '1h' }] },
   { policies: [{ limit: 9, window: '1h' }], limit: () => 9 },
+  { limits: [{ name: 'all', key: 'all', policies: [{ limit: 9, window: '1h' }] }] },
   { limiter: limiterOf(9) },
 ];
 const ownPolicies: Some[] = [
@@ -26,6 +27,7 @@ const ownPolicies: Some[] = [
   { limit: 1, window: '1m' },
   { policies: [{ limit: 1, window: '1m' }] },
   { policies: [{ limit: 1, window: '1m' }], limit: () => 1 },
+  { limits: [{ name: 'address', policies: [{ limit: 1, window: '1m' }] }] },
   { limiter: limiterOf(1) },
 ];
 const generalAnswers: Some[] = [
@@ -45,11 +47,10 @@ const ownAnswers: Some[] = [
 ];
 
 const isPart = (own: Some) => 'window' in own !== 'limit' in own && typeof own.limit !== 'function';
-/** The one of three ways in which options say what the policy is. */
-const kindOf = (options: Some) =>
-  'limiter' in options ? 'limiter' : 'policies' in options ? 'policies' : 'lone';
+/** The one of four ways in which options say what the policy is. */
+const kindOf = (options: Some) => ['limiter', 'limits', 'policies'].find((kind) => kind in options) ?? 'lone';
 const isPolicy = (option: string) =>
-  ['limit', 'window', 'algorithm', 'burst', 'policies', 'limiter'].includes(option);
+  ['limit', 'window', 'algorithm', 'burst', 'policies', 'limits', 'limiter'].includes(option);
 
 /** What a reader of the reference expects: the route's own choice of a kind replaces the other kinds. */
 function expectedPolicy(general: Some, own: Some): Some {
@@ -77,7 +78,7 @@ const combinations = generalPolicies.flatMap((generalPolicy) =>
 
 describe('the options of a route', () => {
   it('are merged with those of all routes, in whatever way these say what the policy is and who answers', () => {
-    expect(combinations).toHaveLength(6 * 8 * 5 * 6);
+    expect(combinations).toHaveLength(7 * 9 * 5 * 6);
     for (const { generalPolicy, ownPolicy, generalAnswer, ownAnswer } of combinations) {
       const merged = mergeOptions<Some>(
         { ...generalPolicy, ...generalAnswer },
@@ -94,6 +95,15 @@ describe('the options of a route', () => {
         expect(make).toThrow(/^Expected `(limit|window)` to be /);
       } else expect(make).not.toThrow();
     }
+  });
+
+  it('choose limits by several keys, and no key beside them', () => {
+    const limits = [{ name: 'address', policies: [{ limit: 1, window: '1m' }] }];
+    const general = { limit: 9, window: '1h', key: () => 'all', cost: 2 };
+    expect(mergeOptions<Some>(general, { limits })).toEqual({ limits, cost: 2 });
+    expect(() =>
+      createGuard(mergeOptions<Some>(general, { limits, key: () => 'own' }) as never, host),
+    ).toThrow('Expected `key` to be part of `limits`, got it beside it.');
   });
 
   it('stand one by one for those of all routes, where they are given', () => {

@@ -5,11 +5,11 @@
  */
 
 import type { AuditOptions } from '../audit/audit.js';
-import { refuseUnknown } from '../check.js';
+import { isRecord, refuseUnknown } from '../check.js';
 import { createLimiter } from '../create-limiter.js';
-import { ArgumentError, expected } from '../errors.js';
+import { ArgumentError, expected, show } from '../errors.js';
 import type { OnStoreError } from '../ladder.js';
-import type { Limiter } from '../limiter.js';
+import type { JointCandidateOptions, KeyedLimit, Limiter } from '../limiter.js';
 import { ALGORITHM_OPTIONS, POLICY_OPTIONS, parseLimit } from '../policy.js';
 import type { AlgorithmName, Policy, Store } from '../types.js';
 import type { CandidateOptions } from '../watch/candidate.js';
@@ -24,6 +24,9 @@ const CODE = 'ERR_SLUICE_OPTION';
 /** Limits by request: of the lone policy, or by policy name. */
 export type LimitFunction<Req> = (request: Req) => Awaitable<number | Readonly<Record<string, number>>>;
 
+/** Who is asking, by a function of the request. */
+export type KeyFunction<Req> = (request: Req) => Awaitable<string | null | undefined>;
+
 /** One policy, written out among the options. */
 export type LonePolicy<Req, P extends Policy = Policy> = P extends Policy
   ? Omit<P, 'name' | 'limit'> & {
@@ -31,6 +34,10 @@ export type LonePolicy<Req, P extends Policy = Policy> = P extends Policy
       readonly limit: number | LimitFunction<Req>;
       /** Instead of these: see {@link SeveralPolicies}. */
       readonly policies?: never;
+      /** Instead of these: see {@link SeveralKeys}. */
+      readonly limits?: never;
+      /** A policy to be tried beside this one: see `LimiterOptions.candidate`. */
+      readonly candidate?: CandidateOptions | undefined;
       /** Instead of these: see {@link ReadyLimiter}. */
       readonly limiter?: never;
     }
@@ -42,8 +49,39 @@ export interface SeveralPolicies<Req> {
   readonly policies: readonly Policy[];
   /** Stands in for the policies' own limits, by name. */
   readonly limit?: LimitFunction<Req> | undefined;
+  /** Instead of these: see {@link SeveralKeys}. */
+  readonly limits?: never;
+  /** Policies to be tried beside these: see `LimiterOptions.candidate`. */
+  readonly candidate?: CandidateOptions | undefined;
   /** Instead of these: see {@link ReadyLimiter}. */
   readonly limiter?: never;
+}
+
+/** The policies of one kind of key, and how a request gives that key. */
+export interface RequestLimit<Req> extends KeyedLimit {
+  /**
+   * A text that is the same for all requests, or a function of the request: where it returns `undefined`, `null` or
+   * `''`, this limit does not apply to it. Default, for one of the limits: the address.
+   */
+  readonly key?: string | KeyFunction<Req> | undefined;
+}
+
+/** Limits by keys of several kinds, such as the address and the user, as one decision. */
+export interface SeveralKeys<Req> {
+  /** A request that any of them denies is charged to none. One to which none applies is not limited. */
+  readonly limits: readonly RequestLimit<Req>[];
+  /** Stands in for the policies' own limits, by name. */
+  readonly limit?: LimitFunction<Req> | undefined;
+  /** Each of the limits has its own. */
+  readonly key?: never;
+  /** Each of the limits has its own. */
+  readonly policies?: never;
+  /** Instead of these: see {@link ReadyLimiter}. */
+  readonly limiter?: never;
+  /** Limits of the same kinds, to be tried beside these. */
+  readonly candidate?: JointCandidateOptions | undefined;
+  /** There is none of keys of several kinds. */
+  readonly audit?: never;
 }
 
 /** A limiter that exists already, and that others may use as well. */
@@ -54,6 +92,8 @@ export interface ReadyLimiter<Req> {
   readonly limit?: LimitFunction<Req> | undefined;
   /** The limiter has them. */
   readonly policies?: never;
+  /** Such a limiter is not made beforehand. */
+  readonly limits?: never;
   /** The limiter has one. */
   readonly name?: never;
   /** The limiter has one. */
@@ -88,13 +128,13 @@ export interface CommonOptions<Req, Handler> {
   /** `'shadow'` decides and tells, and refuses nobody: see `LimiterOptions.mode`. Default `'enforce'`. */
   readonly mode?: 'enforce' | 'shadow' | undefined;
   /** Policies to be tried beside these: see `LimiterOptions.candidate`. */
-  readonly candidate?: CandidateOptions | undefined;
+  readonly candidate?: CandidateOptions | JointCandidateOptions | undefined;
   /** Which requests the event `near` is told of: see `LimiterOptions.near`. */
   readonly near?: NearOptions | undefined;
   /** Runs the exact log beside policies that estimate: see `LimiterOptions.audit`. */
   readonly audit?: AuditOptions | undefined;
   /** Who is asking. A function that returns `undefined`, `null` or `''` means: take the address, which is the default. */
-  readonly key?: ((request: Req) => Awaitable<string | null | undefined>) | undefined;
+  readonly key?: KeyFunction<Req> | undefined;
   /** How many bits of an IPv6 address tell customers apart: 32 to 64. Default 56. */
   readonly ipv6Prefix?: number | undefined;
   /** The units a request takes. Default 1. */
@@ -137,13 +177,19 @@ export interface CommonOptions<Req, Handler> {
 }
 
 /** The options of `rateLimit`. */
-export type RateLimitOptions<Req, Handler> = (ReadyLimiter<Req> | SeveralPolicies<Req> | LonePolicy<Req>) &
+export type RateLimitOptions<Req, Handler> = (
+  | ReadyLimiter<Req>
+  | SeveralKeys<Req>
+  | SeveralPolicies<Req>
+  | LonePolicy<Req>
+) &
   CommonOptions<Req, Handler>;
 
 /** Options as a guard reads them; which go together is checked by {@link limiterOf}. */
 export type LooseOptions<Req, Handler> = CommonOptions<Req, Handler> & {
   readonly limit?: number | LimitFunction<Req>;
   readonly policies?: readonly Policy[];
+  readonly limits?: readonly RequestLimit<Req>[];
   readonly limiter?: Limiter;
 };
 
@@ -154,11 +200,11 @@ const TOLD = ['headers', 'resetFormat', 'partitionSecret', 'body', 'contentType'
 
 const COMMON = [...CHOSEN, 'key', 'ipv6Prefix', 'cost', 'skip', 'countOnly', 'preflight', 'maxHeld', ...TOLD];
 /** All options of `rateLimit`. */
-export const KNOWN: readonly string[] = [...POLICY_OPTIONS, 'policies', 'limiter', ...COMMON];
+export const KNOWN: readonly string[] = [...POLICY_OPTIONS, 'policies', 'limits', 'limiter', ...COMMON];
 
 /** Options that say what the policy is, and who answers. A route's own choice of one kind replaces the other kinds. */
 const KINDS: readonly (readonly (readonly string[])[])[] = [
-  [POLICY_OPTIONS, ['policies'], ['limiter']],
+  [POLICY_OPTIONS, ['policies'], ['limits'], ['limiter']],
   [['handler'], ['body', 'contentType'], ['throw']],
 ];
 
@@ -171,26 +217,53 @@ export function limiterOf<Req, Handler>(options: LooseOptions<Req, Handler>): Li
   if (typeof options !== 'object' || options === null) throw expected(CODE, 'options', 'an object', options);
   refuseUnknown(options, KNOWN, 'rateLimit', CODE);
   checkFunctions(options);
-  const { limit, limiter, policies } = options;
+  const { limit, limiter, policies, limits } = options;
   const own = POLICY_OPTIONS.filter((option) => option !== 'limit' && given(options, option));
-  if (limiter !== undefined || policies !== undefined) {
-    const place = limiter === undefined ? 'policies' : 'limiter';
+  const place = ['limiter', 'limits', 'policies'].find((option) => given(options, option));
+  if (place !== undefined) {
     if (limit !== undefined && typeof limit !== 'function') own.push('limit');
-    if (limiter !== undefined)
-      own.push(...['policies', ...CHOSEN].filter((option) => given(options, option)));
+    const parts = { limiter: ['policies', 'limits', ...CHOSEN], limits: ['policies', 'key'], policies: [] };
+    own.push(...parts[place as keyof typeof parts].filter((option) => given(options, option)));
     if (own.length > 0) {
       throw new ArgumentError(CODE, `Expected \`${own[0]}\` to be part of \`${place}\`, got it beside it.`);
     }
   }
   if (limiter !== undefined) {
     if (typeof limiter?.consume !== 'function') throw expected(CODE, 'limiter', 'a limiter', limiter);
+    if ('kinds' in limiter) {
+      const message =
+        'Expected `limiter` to take one key, got one of keys of several kinds: give its limits as `limits`, each with its `key`.';
+      throw new ArgumentError(CODE, message);
+    }
     return limiter;
   }
   const chosen = CHOSEN.filter((option) => given(options, option));
+  const what =
+    limits === undefined ? { policies: policies ?? [lonePolicy(options)] } : { limits: withoutKeys(limits) };
   return createLimiter({
     ...Object.fromEntries(chosen.map((option) => [option, optionOf(options, option)])),
-    policies: policies ?? [lonePolicy(options)],
+    ...what,
   } as Parameters<typeof createLimiter>[0]);
+}
+
+/** The limits as limiters take them, if each says how to find its key; what else is wrong they say. */
+function withoutKeys(limits: unknown): unknown {
+  if (!Array.isArray(limits)) return limits;
+  limits.forEach((limit, i) => {
+    const key: unknown = limit?.key;
+    if (key === undefined || typeof key === 'function' || (typeof key === 'string' && key !== '')) return;
+    throw expected(CODE, `limits[${i}].key`, 'a function of the request or a text', key);
+  });
+  const [one, other] = limits.filter((limit) => isRecord(limit) && limit.key === undefined);
+  if (other !== undefined) {
+    const message = `Expected \`key\` in all but one of \`limits\`, which is by address then, got none in ${show(one.name)} and ${show(other.name)}.`;
+    throw new ArgumentError(CODE, message);
+  }
+  return limits.map((limit) => {
+    if (!isRecord(limit)) return limit;
+    const { key, ...rest } = limit;
+    return rest;
+  });
 }
 
 /**
@@ -204,6 +277,8 @@ export function mergeOptions<Options extends object>(general: Options, special: 
     if (chosen === undefined || chosen === kindOf(general, kinds)) continue;
     for (const option of kinds.flat()) delete merged[option];
   }
+  // Each of the limits has its own.
+  if (given(special, 'limits')) delete merged.key;
   if (given(special, 'limiter')) for (const option of CHOSEN) delete merged[option];
   for (const option of foreignTo(optionOf(special, 'algorithm'))) delete merged[option];
   for (const [option, value] of Object.entries(special)) if (value !== undefined) merged[option] = value;
@@ -231,7 +306,7 @@ function kindOf(options: object, kinds: readonly (readonly string[])[]): readonl
 function lonePolicy<Req, Handler>(options: LooseOptions<Req, Handler>): Policy {
   if (!given(options, 'limit') && !given(options, 'window')) {
     const message =
-      'Expected `limit` and `window`, or `policies`, or `limiter`, among the options, got none of them.';
+      'Expected `limit` and `window`, or `policies`, or `limits`, or `limiter`, among the options, got none of them.';
     throw new ArgumentError(CODE, message);
   }
   const policy: Record<string, unknown> = {};

@@ -64,9 +64,12 @@ export function tellingOf(options: {
 export class Teller {
   readonly #telling: Telling;
   readonly #names: readonly string[];
+  readonly #keyOf: (key: string, place: number) => string;
 
-  constructor(telling: Telling, limiter: Limiter) {
+  /** @param keyOf - whom the policy at a place counts of a key, where a key stands for several. */
+  constructor(telling: Telling, limiter: Limiter, keyOf = (key: string, _place: number): string => key) {
     this.#telling = telling;
+    this.#keyOf = keyOf;
     this.#names = headerNames(limiter);
   }
 
@@ -85,7 +88,8 @@ export class Teller {
     const { formats, partitionOf } = this.#telling;
     // What was decided without the store is no quota that a client could count on.
     if (formats.length === 0 || decision.degraded) return undefined;
-    const items = itemsOf(decision, this.namesBeside(before), partitionOf?.(key));
+    const partitionAt = partitionOf && ((place: number) => partitionOf(this.#keyOf(key, place)));
+    const items = itemsOf(decision, this.namesBeside(before), partitionAt);
     const binding = items.length === 1 ? items[0] : bindingOf(decision, items);
     // Where a policy without a limit speaks, none has one.
     if (binding === undefined) return undefined;
@@ -108,13 +112,13 @@ export class Teller {
 function itemsOf(
   { policies }: Decision,
   names: readonly string[],
-  partition: Uint8Array | undefined,
+  partitionAt: ((place: number) => Uint8Array) | undefined,
 ): readonly HeaderItem[] {
   // Most limiters have one policy: a list that is pushed to makes room for many.
   if (policies.length === 1 && policies[0].limit !== Infinity)
-    return [itemOf(policies[0], names[0], partition)];
+    return [itemOf(policies[0], names[0], partitionAt?.(0))];
   return policies.flatMap((policy, i) =>
-    policy.limit === Infinity ? [] : [itemOf(policy, names[i], partition)],
+    policy.limit === Infinity ? [] : [itemOf(policy, names[i], partitionAt?.(i))],
   );
 }
 

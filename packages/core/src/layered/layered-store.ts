@@ -7,7 +7,7 @@
 import { oneOf, refuseUnknown } from '../check.js';
 import { expected } from '../errors.js';
 import { tell } from '../tell.js';
-import type { ParsedPolicy, Store, Table } from '../types.js';
+import type { Kinds, ParsedPolicy, Store, Table } from '../types.js';
 import { warnOnce } from '../warnings.js';
 import { LONGEST_MS } from './denials.js';
 import { type Message, read, write } from './message.js';
@@ -61,6 +61,8 @@ export class LayeredStore implements Store<true> {
   readonly async = true;
   /** That of the store behind it: limiters of both would write the same keys. */
   readonly place: object;
+  /** What the store behind it does. */
+  readonly takesKinds: boolean;
   /** How far a decision may be from that of the store behind it, in words. */
   readonly bound: string;
   readonly #store: Store<true>;
@@ -91,6 +93,7 @@ export class LayeredStore implements Store<true> {
       throw expected(CODE, 'onMessageError', 'a function', onMessageError);
     }
     this.place = store.place ?? store;
+    this.takesKinds = store.takesKinds === true;
     this.#store = store;
     this.#transport = transport;
     this.#onMessageError = onMessageError ?? warnOfMessage;
@@ -102,10 +105,10 @@ export class LayeredStore implements Store<true> {
     return { ...this.#counts };
   }
 
-  open(name: string, policies: readonly ParsedPolicy[]): Table<true> {
-    const inner = this.#store.open(name, policies);
-    // What counts denied requests must see them.
-    const remembers = !policies.some(({ countDenied }) => countDenied);
+  open(name: string, policies: readonly ParsedPolicy[], kinds?: Kinds): Table<true> {
+    const inner = this.#store.open(name, policies, kinds);
+    // What counts denied requests must see them. And a denial of several keys ends when one of them is given units back.
+    const remembers = kinds === undefined && !policies.some(({ countDenied }) => countDenied);
     const table = new StrictTable(inner, this.#counts, remembers, {
       forgotten: (key) => void this.#send({ limiter: name, key }),
       closed: () => this.#closed(name),

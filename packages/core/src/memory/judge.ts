@@ -22,10 +22,28 @@ export class Judge {
   /**
    * Judges a request of the key in `slot` (0: a new key) and stores what it changes, but for a new key: that is left to
    * {@link Ledger.write}. Returns whether all policies of the plan admit it.
+   *
+   * @param deniedElsewhere - whether a policy of another key denies it.
    */
-  decide(slot: number, cost: number, plan: Plan, charge: boolean, now: number): boolean {
-    if (this.#ledger.sections.length > 1) return this.#decideAll(slot, cost, plan, charge, now);
+  decide(
+    slot: number,
+    cost: number,
+    plan: Plan,
+    charge: boolean,
+    now: number,
+    deniedElsewhere: boolean,
+  ): boolean {
+    if (this.#ledger.sections.length > 1 || deniedElsewhere)
+      return this.#decideAll(slot, cost, plan, charge, now, deniedElsewhere);
     return this.#decideLone(slot, cost, plan, charge, now);
+  }
+
+  /** Whether all policies of the plan admit a request of the key in `slot`. */
+  admits(slot: number, cost: number, plan: Plan, now: number): boolean {
+    for (let i = 0; i < plan.terms.length; i++) {
+      if (this.#ledger.decide(slot, plan, i, cost, now)[RETRY] !== 0) return false;
+    }
+    return true;
   }
 
   /** The same as for several, without loops and with the row at hand: most limiters have one policy. */
@@ -47,12 +65,20 @@ export class Judge {
     return fits;
   }
 
-  #decideAll(slot: number, cost: number, plan: Plan, charge: boolean, now: number): boolean {
+  #decideAll(
+    slot: number,
+    cost: number,
+    plan: Plan,
+    charge: boolean,
+    now: number,
+    deniedElsewhere: boolean,
+  ): boolean {
     const ledger = this.#ledger;
-    let admitted = true;
+    let fits = true;
     for (let i = 0; i < plan.terms.length; i++) {
-      if (ledger.decide(slot, plan, i, cost, now)[RETRY] !== 0) admitted = false;
+      if (ledger.decide(slot, plan, i, cost, now)[RETRY] !== 0) fits = false;
     }
+    const admitted = fits && !deniedElsewhere;
     this.writes = false;
     for (let i = 0; i < plan.terms.length; i++) {
       const section = ledger.sections[plan.places[i]];
@@ -68,7 +94,7 @@ export class Judge {
       else this.#decideUncharged(slot, plan, i, now);
     }
     if (slot > 0 && this.writes) ledger.write(slot, plan);
-    return admitted;
+    return fits;
   }
 
   /**

@@ -6,7 +6,8 @@
 
 import { refuseUnknown } from '../check.js';
 import { expected } from '../errors.js';
-import type { ParsedPolicy, Store, Table } from '../types.js';
+import type { Kinds, ParsedPolicy, Store, Table } from '../types.js';
+import { JointTable } from './joint-table.js';
 import { MemoryTable } from './memory-table.js';
 
 /** What a {@link MemoryStore} can be told. */
@@ -30,6 +31,8 @@ export interface MemoryStoreOptions {
 export class MemoryStore implements Store<false> {
   /** It answers at once. */
   readonly async = false;
+  /** A key of each kind counts as one. */
+  readonly takesKinds = true;
   readonly #maxKeys: number;
   readonly #tables = new Map<string, MemoryTable>();
   #evictions = 0;
@@ -60,7 +63,19 @@ export class MemoryStore implements Store<false> {
   }
 
   /** Opens a limiter's table. What a closed limiter of the same name left is taken over if its policies kept the same. */
-  open(name: string, policies: readonly ParsedPolicy[]): Table<false> {
+  open(name: string, policies: readonly ParsedPolicy[], kinds?: Kinds): Table<false> {
+    if (kinds === undefined) return this.#open(name, policies);
+    const tables = kinds.names.map((kind, i) =>
+      // No name has a colon.
+      this.#open(
+        `${name}:${kind}`,
+        policies.filter((_, place) => kinds.places[place] === i),
+      ),
+    );
+    return new JointTable(kinds, tables);
+  }
+
+  #open(name: string, policies: readonly ParsedPolicy[]): MemoryTable {
     const left = this.#tables.get(name);
     if (left?.adopt(policies)) return left;
     const table = new MemoryTable(policies, (now) => this.#makeRoom(table, now));

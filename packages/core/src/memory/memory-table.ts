@@ -57,11 +57,19 @@ export class MemoryTable implements Table<false> {
     this.#ledger.adopt(policies);
   }
 
-  decide(id: string, cost: number, plan: Plan, charge: boolean, given: number | undefined): Answer {
+  /** @param deniedElsewhere - whether another table denies the request, so that it is charged here only if denials count. */
+  decide(
+    id: string,
+    cost: number,
+    plan: Plan,
+    charge: boolean,
+    given: number | undefined,
+    deniedElsewhere = false,
+  ): Answer {
     const now = given ?? Date.now();
     const key = shorten(id);
     const slot = this.#find(key);
-    const admitted = this.#judge.decide(slot, cost, plan, charge, now);
+    const admitted = this.#judge.decide(slot, cost, plan, charge, now, deniedElsewhere);
     if (charge) {
       if (slot > 0) {
         if (admitted) this.#slots.admitted(slot);
@@ -71,6 +79,11 @@ export class MemoryTable implements Table<false> {
     this.#calls = (this.#calls + 1) % TIDY_EVERY;
     if (this.#calls === 0) this.#tidy(now, this.#former.length > 0 ? HASTE : TIDY_EVERY);
     return this.#judge.answer(plan);
+  }
+
+  /** Whether a request would be admitted. */
+  admits(id: string, cost: number, plan: Plan, now: number): boolean {
+    return this.#judge.admits(this.#index.get(shorten(id)), cost, plan, now);
   }
 
   charge(id: string, units: readonly number[], plan: Plan, given: number | undefined): Answer {

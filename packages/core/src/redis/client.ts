@@ -20,6 +20,11 @@ export interface RedisClient {
   eval(script: string, keys: number, ...rest: (string | Buffer)[]): Promise<unknown>;
 }
 
+/** Whether the client says that its keys lie on several nodes. */
+export function isCluster(client: RedisClient): boolean {
+  return (client as Known).isCluster === true;
+}
+
 /** What clients of ioredis have besides, and others may. */
 interface Known {
   readonly status?: unknown;

@@ -1,7 +1,7 @@
 -- One decision over any number of policies: all or nothing, in one step.
 --
 -- KEYS: one per policy. ARGV: the numbers, packed as MessagePack.
--- The numbers: what to do (CONSUME …); the cost; the caller's now and 1, or 0 for the server's clock; for each key how many
+-- The numbers: what to do (CONSUME …; CONSUME_DENIED and PEEK_DENIED of a request that keys on another node deny); the cost; the caller's now and 1, or 0 for the server's clock; for each key how many
 --   numbers follow, the one that stands for its algorithm, and those of its policy; before those for a charge the
 --   units, for a refund or settlement the units, and the instant and the level of what was charged. A charge is not all or
 --   nothing: each key is charged by itself, no more than what remains.
@@ -178,7 +178,7 @@ local function judge(i, position, admitted)
     elseif not admitted then
       delay = 0
     end
-    if operation == PEEK or writes == IF_ADMITTED and not admitted then
+    if operation == PEEK or operation == PEEK_DENIED or writes == IF_ADMITTED and not admitted then
       -- What the request is told of its own chances, and the rest as it stands without it.
       local _
       remaining, _, reset, at = decide(state, now, 0, false, unpack(numbers, from, to))
@@ -190,5 +190,5 @@ local function judge(i, position, admitted)
   return admitted
 end
 
-judge(1, 4, true)
+judge(1, 4, operation ~= CONSUME_DENIED and operation ~= PEEK_DENIED)
 return table.concat(reply, ' ') .. '.'

@@ -25,6 +25,8 @@ export interface NodeRedisClient {
   eval(script: string, options: NodeRedisScriptOptions): Promise<unknown>;
   /** Whether `connect` has been called, and the client not closed since. */
   readonly isOpen?: boolean;
+  /** The nodes of a cluster. */
+  readonly masters?: unknown;
   /** The same connection, with replies in other JavaScript types. */
   withTypeMapping?(mapping: object): unknown;
 }
@@ -54,7 +56,8 @@ export function fromNodeRedis(client: NodeRedisClient): RedisClient {
   if (known !== undefined) return known;
   // The store reads strings, whatever the rest of the program wants of this client.
   const sender = (client.withTypeMapping?.({}) as NodeRedisClient | undefined) ?? client;
-  const own: RedisClient = {
+  const own: RedisClient & { readonly isCluster: boolean } = {
+    isCluster: 'masters' in client,
     evalsha: (sha, keys, ...rest) => whenOpen(client, () => sender.evalSha(sha, optionsOf(keys, rest))),
     eval: (script, keys, ...rest) => whenOpen(client, () => sender.eval(script, optionsOf(keys, rest))),
   };

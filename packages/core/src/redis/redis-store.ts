@@ -8,10 +8,11 @@ import { refuseUnknown } from '../check.js';
 import { parseDuration } from '../duration.js';
 import { ArgumentError, expected } from '../errors.js';
 import { perProcess } from '../per-process.js';
-import type { Duration, ParsedPolicy, Store, Table } from '../types.js';
-import { parseClient, type RedisClient, warnOfResending } from './client.js';
+import type { Duration, Kinds, ParsedPolicy, Store, Table } from '../types.js';
+import { isCluster, parseClient, type RedisClient, warnOfResending } from './client.js';
 import { RedisTable } from './redis-table.js';
 import { ScriptRunner, type StoreStateEvent } from './script-runner.js';
+import { SpreadTable } from './spread-table.js';
 
 const CODE = 'ERR_SLUICE_OPTION';
 
@@ -24,6 +25,11 @@ export interface RedisStoreOptions {
   readonly client: RedisClient;
   /** What every key begins with, before a colon. Default `'rl'`. */
   readonly prefix?: string | undefined;
+  /**
+   * Whether keys lie on several nodes: then keys of different kinds are not one script call but one each. Default: what
+   * the client says, which those of ioredis, iovalkey and `fromNodeRedis` do.
+   */
+  readonly cluster?: boolean | undefined;
   /** The time that Redis has for a decision. Default `'250ms'`. */
   readonly timeout?: Duration | undefined;
   /**
@@ -52,10 +58,13 @@ export interface RedisStoreOptions {
 export class RedisStore implements Store<true> {
   /** Its answers come by promise. */
   readonly async = true;
+  /** On a cluster, those of one decision may lie on several nodes. */
+  readonly takesKinds = true;
   /** The same for all stores of one client and prefix: their limiters would write the same keys. */
   readonly place: object;
   readonly #prefix: string;
   readonly #runner: ScriptRunner;
+  readonly #cluster: boolean;
 
   /** @throws ArgumentError if an option is wrong. Redis itself may be unreachable: nothing is sent yet. */
   constructor(options: RedisStoreOptions) {
@@ -66,7 +75,7 @@ export class RedisStore implements Store<true> {
     if (typeof evalsha === 'function' || typeof evalSha === 'function') {
       throw new ArgumentError(CODE, 'Expected `options` to be an object such as { client }, got a client.');
     }
-    refuseUnknown(options, ['client', 'prefix', 'timeout', 'onStateChange'], 'RedisStore', CODE);
+    refuseUnknown(options, ['client', 'prefix', 'cluster', 'timeout', 'onStateChange'], 'RedisStore', CODE);
     const { prefix = 'rl', timeout = 250, onStateChange } = options;
     const client = parseClient(options.client);
     if (typeof prefix !== 'string' || !/^[ -z|~]{1,64}$/.test(prefix)) {
@@ -77,14 +86,18 @@ export class RedisStore implements Store<true> {
     if (onStateChange !== undefined && typeof onStateChange !== 'function') {
       throw expected(CODE, 'onStateChange', 'a function', onStateChange);
     }
+    const { cluster = isCluster(client) } = options;
+    if (typeof cluster !== 'boolean') throw expected(CODE, 'cluster', 'true or false', cluster);
     warnOfResending(client);
+    this.#cluster = cluster;
     this.place = placeOf(options.client, prefix);
     this.#prefix = prefix;
     this.#runner = new ScriptRunner(client, timeoutMs, onStateChange);
   }
 
-  open(name: string, policies: readonly ParsedPolicy[]): Table<true> {
-    return new RedisTable(this.#runner, this.#prefix, name, policies);
+  open(name: string, policies: readonly ParsedPolicy[], kinds?: Kinds): Table<true> {
+    const table = new RedisTable(this.#runner, this.#prefix, name, policies, kinds);
+    return kinds !== undefined && this.#cluster ? new SpreadTable(table, policies, kinds) : table;
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type Answer,
   type Charge,
   type Gate,
+  type Kinds,
   type ParsedPolicy,
   type Plan,
   type Table,
@@ -25,12 +26,20 @@ export class RedisTable implements Table<true> {
   readonly #runner: ScriptRunner;
   readonly #prefix: string;
   readonly #suffixes: readonly string[];
+  readonly #kinds: Kinds | undefined;
   /** The last plan and cost, and what was sent for them: most requests ask the same. */
   #plan: Plan | undefined;
   #cost = 0;
   #packed = FORGET;
 
-  constructor(runner: ScriptRunner, prefix: string, name: string, policies: readonly ParsedPolicy[]) {
+  constructor(
+    runner: ScriptRunner,
+    prefix: string,
+    name: string,
+    policies: readonly ParsedPolicy[],
+    kinds: Kinds | undefined,
+  ) {
+    this.#kinds = kinds;
     this.#runner = runner;
     this.#prefix = `${prefix}:{`;
     this.#suffixes = suffixesOf(name, policies);
@@ -44,6 +53,13 @@ export class RedisTable implements Table<true> {
     const numbers = charge
       ? this.#toConsume(cost, plan, now)
       : packed(OPERATIONS.PEEK, cost, plan, undefined, now);
+    return this.#run(id, plan, numbers, (reply) => readReply(reply, plan));
+  }
+
+  /** Judges a request that another table denies: it is charged only where denials count. */
+  deny(id: string, cost: number, plan: Plan, charge: boolean, now: number | undefined): Promise<Answer> {
+    const operation = charge ? OPERATIONS.CONSUME_DENIED : OPERATIONS.PEEK_DENIED;
+    const numbers = packed(operation, cost, plan, undefined, now);
     return this.#run(id, plan, numbers, (reply) => readReply(reply, plan));
   }
 
@@ -67,18 +83,29 @@ export class RedisTable implements Table<true> {
   }
 
   reset(id: string): Promise<void> {
-    const tag = this.#prefix + tagOf(id);
-    const keys = this.#suffixes.map((suffix) => tag + suffix);
-    return this.#runner.run(keys, FORGET, () => {});
+    const places = this.#suffixes.map((_, i) => i);
+    return this.#runner.run(this.#keysOf(id, places), FORGET, () => {});
   }
 
   /** Nothing to let go of: the client is the caller's. */
   close(): void {}
 
   #run<T>(id: string, plan: Plan, numbers: Buffer, read: (reply: unknown) => T): Promise<T> {
-    const tag = this.#prefix + tagOf(id);
-    const keys = plan.places.map((place) => tag + this.#suffixes[place]);
-    return this.#runner.run(keys, numbers, read);
+    return this.#runner.run(this.#keysOf(id, plan.places), numbers, read);
+  }
+
+  /** The keys of the policies at these places; none of a kind that has no key in the id. */
+  #keysOf(id: string, places: readonly number[]): string[] {
+    if (this.#kinds === undefined) {
+      const tag = this.#prefix + tagOf(id);
+      return places.map((place) => tag + this.#suffixes[place]);
+    }
+    const kinds = this.#kinds;
+    const tags = kinds.split(id).map((key) => key !== null && this.#prefix + tagOf(key));
+    return places.flatMap((place) => {
+      const tag = tags[kinds.places[place]];
+      return tag === false ? [] : [tag + this.#suffixes[place]];
+    });
   }
 
   #toConsume(cost: number, plan: Plan, now: number | undefined): Buffer {

@@ -7,6 +7,7 @@
 import { refuseUnknown } from '../check.js';
 import type { Decider } from '../decider.js';
 import { expected } from '../errors.js';
+import type { RequestOptions } from '../limiter.js';
 import { parsePolicies } from '../policy.js';
 import type { Decision, Eventually, ParsedPolicy, Policy } from '../types.js';
 import type { Observer } from './observer.js';
@@ -41,23 +42,34 @@ export function parseCandidate(candidate: unknown): readonly ParsedPolicy[] | un
   return parsePolicies((candidate as CandidateOptions).policies);
 }
 
+type RequestOf = (key: string, options: RequestOptions) => RequestOptions | undefined;
+
 /** Decides every request once more, and compares. */
 export class Candidate<A extends boolean> implements Observer {
   readonly #decider: Decider<A>;
+  readonly #requestOf: RequestOf;
   readonly #differs: (key: string, decision: Decision, candidate: Decision) => void;
   /** What it decided of a request that the limiter decided, for refunds and settlements. */
   readonly #decisions = new WeakMap<Decision, Eventually<A, Decision>>();
   readonly #counts = { decisions: 0, denied: 0, onlyCandidateDenied: 0, onlyLimiterDenied: 0, failed: 0 };
 
-  /** @param differs - called of each request that only one of both denied. */
-  constructor(decider: Decider<A>, differs: (key: string, decision: Decision, candidate: Decision) => void) {
+  /**
+   * @param differs - called of each request that only one of both denied.
+   * @param requestOf - what is asked of a key, where that is not the same for all.
+   */
+  constructor(
+    decider: Decider<A>,
+    differs: (key: string, decision: Decision, candidate: Decision) => void,
+    requestOf: RequestOf = (_, options) => options,
+  ) {
     this.#decider = decider;
     this.#differs = differs;
+    this.#requestOf = requestOf;
   }
 
   observe(key: string, decision: Decision, told: Decision): void {
     // Not by the limits that the request brought along: those are of other policies.
-    const own = this.#decider.consume(key, { cost: decision.cost });
+    const own = this.#decider.consume(key, this.#requestOf(key, { cost: decision.cost }));
     this.#decisions.set(told, own);
     if (own instanceof Promise) own.then((later) => this.#compare(key, decision, later), this.#fail);
     else this.#compare(key, decision, own as Decision);

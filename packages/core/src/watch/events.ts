@@ -9,15 +9,15 @@ import { tell } from '../tell.js';
 import type { Decision } from '../types.js';
 
 /** A request, and what became of it. */
-export interface DecidedEvent {
+export interface DecidedEvent<Key = string> {
   /** Who was limited. */
-  readonly key: string;
+  readonly key: Key;
   /** As the limiter made it; in shadow mode, as it would have been. */
   readonly decision: Decision;
 }
 
 /** A request near the limit, where an approximation can be wrong. */
-export interface NearEvent extends DecidedEvent {
+export interface NearEvent<Key = string> extends DecidedEvent<Key> {
   /** What would be in use with this request, of the limit that is nearest: 1 is all of it. */
   readonly share: number;
 }
@@ -35,37 +35,39 @@ export interface RecoveredEvent {
 }
 
 /** A key was given up before it was as new, because the store was full. */
-export interface EvictedEvent {
-  /** Whose: the key, or its digest where it is longer than 128 characters. */
-  readonly key: string;
+export interface EvictedEvent<Key = string> {
+  /** Whose: the key, or its digest where it is longer than 128 characters; of several kinds, that key by its kind. */
+  readonly key: Key;
   /** Whether its last request was denied: that happens only when all keys of the store are being denied. */
   readonly denied: boolean;
 }
 
 /** A candidate would have decided otherwise. */
-export interface CandidateEvent extends DecidedEvent {
+export interface CandidateEvent<Key = string> extends DecidedEvent<Key> {
   /** What the candidate says. */
   readonly candidate: Decision;
 }
 
 /** The events of a limiter, by name. */
-export interface LimiterEvents {
+export interface LimiterEvents<Key = string> {
   /** A request was denied. */
-  denied: DecidedEvent;
+  denied: DecidedEvent<Key>;
   /** A request came near to a limit: see `LimiterOptions.near`. */
-  near: NearEvent;
+  near: NearEvent<Key>;
   /** The store failed. Once, until it has recovered. */
   degraded: DegradedEvent;
   /** The store serves again. */
   recovered: RecoveredEvent;
   /** A `MemoryStore` was full. */
-  evicted: EvictedEvent;
+  evicted: EvictedEvent<Key>;
   /** The candidate and the limiter disagree on a request. */
-  candidate: CandidateEvent;
+  candidate: CandidateEvent<Key>;
 }
 
 /** Is told of each event of a name. What it throws is a warning of the process, and fails no request. */
-export type LimiterListener<Name extends keyof LimiterEvents> = (event: LimiterEvents[Name]) => unknown;
+export type LimiterListener<Name extends keyof LimiterEvents, Key = string> = (
+  event: LimiterEvents<Key>[Name],
+) => unknown;
 
 const NAMES: readonly (keyof LimiterEvents)[] = [
   'denied',
@@ -79,6 +81,12 @@ const NAMES: readonly (keyof LimiterEvents)[] = [
 /** Who listens to a limiter. */
 export class Listeners {
   readonly #byName = new Map<keyof LimiterEvents, Set<(event: never) => unknown>>();
+  readonly #keysOf: ((id: string) => unknown) | undefined;
+
+  /** @param keysOf - what is told in place of the key that a limiter decides by, if not that key itself. */
+  constructor(keysOf?: (id: string) => unknown) {
+    this.#keysOf = keysOf;
+  }
 
   /** @throws ArgumentError if there is no such event, or the listener is no function. */
   add<Name extends keyof LimiterEvents>(name: Name, listener: LimiterListener<Name>): void {
@@ -104,6 +112,10 @@ export class Listeners {
   }
 
   emit<Name extends keyof LimiterEvents>(name: Name, event: LimiterEvents[Name]): void {
-    for (const listener of this.#byName.get(name) ?? []) tell(listener as LimiterListener<Name>, event);
+    const listeners = this.#byName.get(name);
+    if (listeners === undefined) return;
+    const told =
+      this.#keysOf !== undefined && 'key' in event ? { ...event, key: this.#keysOf(event.key) } : event;
+    for (const listener of listeners) tell(listener as LimiterListener<Name>, told as LimiterEvents[Name]);
   }
 }

@@ -11,7 +11,7 @@ import type { Decider, StoreChange } from '../decider.js';
 import { type Settler, withoutEffect } from '../decision.js';
 import { expected } from '../errors.js';
 import type { Limiter, RequestOptions, UpdateOptions } from '../limiter.js';
-import { parseUpdate } from '../policy.js';
+import { checkUpdate, parsePolicies } from '../policy.js';
 import type { Decision, Eventually, ParsedPolicy } from '../types.js';
 import type { Candidate, CandidateReport } from './candidate.js';
 import type { LimiterEvents, LimiterListener, Listeners } from './events.js';
@@ -104,7 +104,12 @@ export class WatchedLimiter<A extends boolean> implements Limiter<A>, Settler {
       throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object with policies', options);
     }
     refuseUnknown(options, ['policies'], 'update', 'ERR_SLUICE_ARGUMENT');
-    const policies = parseUpdate(this.policies, options.policies);
+    this.adopt(parsePolicies(options.policies));
+  }
+
+  /** Lets these policies decide, if that loses nothing of what was used. */
+  adopt(policies: readonly ParsedPolicy[]): void {
+    checkUpdate(this.policies, policies);
     this.#decider.update(policies);
     this.policies = policies;
   }
