@@ -3,7 +3,6 @@ import {
   createLimiter,
   type Decision,
   type Keys,
-  LayeredStore,
   type Limiter,
   MemoryStore,
   manualClock,
@@ -24,7 +23,6 @@ const limits = (address = 5, user = 2) =>
     { name: 'address', policies: [fixed(address)] },
     { name: 'user', policies: [fixed(user)] },
   ] as const;
-const shared = { async: true, takesKinds: true, open: () => {} } as unknown as Store<true>;
 const keys = { address: 'a', user: 'u' };
 const left = ({ policies }: Decision) => policies.map(({ remaining }) => remaining);
 
