@@ -88,7 +88,7 @@ export async function memory(budget) {
       { title: 'Memory: a decision that denies, 10,000 hot keys, 100 per minute', columns, rows: deniedRows },
     ],
     goals: [
-      ...goalsOf('admits', admittedRows, OBJECT, 1.25, 1.9),
+      ...goalsOf('admits', admittedRows, OBJECT, 1.25, 2.6),
       ...goalsOf('admits', admittedRows, EXPRESS, 1 / 2, 1.1),
       ...goalsOf('denies', deniedRows, EXPRESS, 1 / 2, 1.2),
       ...goalsOf('admits', admittedRows, FLEXIBLE, 1 / 15, 0.45),

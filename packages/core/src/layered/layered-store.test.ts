@@ -214,7 +214,7 @@ test.each([
   [{ mode: 'loose', store: new Shared() }, 'Expected `mode`'],
   [
     { mode: 'strict', store: new Shared(), transport: {} },
-    'Expected `transport` to be an object with publish and subscribe',
+    'Expected `transport` to be redisTransport({ client, subscriber }), or an object with publish and subscribe',
   ],
   [
     { mode: 'strict', store: new Shared(), onMessageError: 1 },

@@ -80,14 +80,22 @@ export class LayeredStore implements Store<true> {
     refuseUnknown(options, OPTIONS, 'LayeredStore', CODE);
     const { store, transport, onMessageError } = options;
     oneOf(MODES, options.mode, 'mode', CODE);
-    if (typeof store?.open !== 'function' || store.async !== true) {
+    if (typeof store?.open !== 'function' || store.async !== true || store instanceof LayeredStore) {
       throw expected(CODE, 'store', 'a store that is shared, such as a RedisStore', store);
     }
     if (
       transport !== undefined &&
-      (typeof transport?.publish !== 'function' || typeof transport.subscribe !== 'function')
+      (typeof transport?.publish !== 'function' ||
+        typeof transport.subscribe !== 'function' ||
+        // A client of Redis has both, and takes them otherwise.
+        'duplicate' in transport)
     ) {
-      throw expected(CODE, 'transport', 'an object with publish and subscribe', transport);
+      throw expected(
+        CODE,
+        'transport',
+        'redisTransport({ client, subscriber }), or an object with publish and subscribe',
+        transport,
+      );
     }
     if (onMessageError !== undefined && typeof onMessageError !== 'function') {
       throw expected(CODE, 'onMessageError', 'a function', onMessageError);

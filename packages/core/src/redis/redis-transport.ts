@@ -4,8 +4,8 @@
  * @module
  */
 
-import { parseName } from '../check.js';
-import { expected } from '../errors.js';
+import { parseName, refuseUnknown } from '../check.js';
+import { ArgumentError, expected } from '../errors.js';
 import type { Transport } from '../layered/transport.js';
 
 const CODE = 'ERR_SLUICE_OPTION';
@@ -60,7 +60,13 @@ export function redisTransport(options: RedisTransportOptions): Transport {
   if (typeof options !== 'object' || options === null) {
     throw expected(CODE, 'options', 'an object with a client and a subscriber', options);
   }
+  refuseUnknown(options, ['client', 'subscriber', 'channel'], 'redisTransport', CODE);
   const { client, subscriber, channel: given = 'rl' } = options;
+  if (client === (subscriber as unknown)) {
+    const message =
+      'Expected `subscriber` to be a connection of its own, such as client.duplicate(), got the client itself.';
+    throw new ArgumentError(CODE, message);
+  }
   if (typeof client?.publish !== 'function') throw expected(CODE, 'client', 'a client of Redis', client);
   if (typeof subscriber?.subscribe !== 'function' || typeof subscriber.on !== 'function') {
     throw expected(CODE, 'subscriber', 'a client of Redis', subscriber);

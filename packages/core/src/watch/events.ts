@@ -90,10 +90,7 @@ export class Listeners {
 
   /** @throws ArgumentError if there is no such event, or the listener is no function. */
   add<Name extends keyof LimiterEvents>(name: Name, listener: LimiterListener<Name>): void {
-    if (!NAMES.includes(name)) {
-      const message = `Expected an event out of ${NAMES.join(', ')}, got ${JSON.stringify(name)}.`;
-      throw new ArgumentError('ERR_SLUICE_ARGUMENT', message);
-    }
+    checkName(name);
     if (typeof listener !== 'function') {
       throw expected('ERR_SLUICE_ARGUMENT', 'listener', 'a function', listener);
     }
@@ -102,6 +99,7 @@ export class Listeners {
   }
 
   remove<Name extends keyof LimiterEvents>(name: Name, listener: LimiterListener<Name>): void {
+    checkName(name);
     const listeners = this.#byName.get(name);
     listeners?.delete(listener);
     if (listeners?.size === 0) this.#byName.delete(name);
@@ -118,4 +116,10 @@ export class Listeners {
       this.#keysOf !== undefined && 'key' in event ? { ...event, key: this.#keysOf(event.key) } : event;
     for (const listener of listeners) tell(listener as LimiterListener<Name>, told as LimiterEvents[Name]);
   }
+}
+
+function checkName(name: keyof LimiterEvents): void {
+  if (NAMES.includes(name)) return;
+  const message = `Expected an event out of ${NAMES.join(', ')}, got ${JSON.stringify(name)}.`;
+  throw new ArgumentError('ERR_SLUICE_ARGUMENT', message);
 }
