@@ -35,9 +35,14 @@ describe('fromNodeRedis', () => {
       redis5.createClient({ RESP: 3 }),
       redis5.createCluster({ rootNodes }),
     ];
-    for (const client of clients) {
-      expect(fromNodeRedis(client)).toEqual({ evalsha: expect.any(Function), eval: expect.any(Function) });
-    }
+    clients.forEach((client, i) => {
+      expect(fromNodeRedis(client)).toEqual({
+        evalsha: expect.any(Function),
+        eval: expect.any(Function),
+        // The last of each version.
+        isCluster: i % 3 === 2,
+      });
+    });
   });
 
   it('refuses what is no client of node-redis, in a sentence', () => {

@@ -164,14 +164,13 @@ describe('What a table in memory takes', () => {
     ['written', (limiter) => Array.from({ length: KEYS }, (_, i) => limiter.consume(name(i)))],
     ['forgotten', (limiter) => Array.from({ length: KEYS }, (_, i) => limiter.reset(name(i)))],
   ])('for many buckets goes when there are few, and all keys are %s', async (_, visit) => {
-    const before = await taken();
     const { limiter, store } = open(KEYS, [counter(100)]);
     for (let i = 0; i < KEYS; i++) limiter.consume(name(i));
-    // 104 numbers each.
-    expect((await taken()) - before).toBeGreaterThan(15);
+    const full = await taken();
     limiter.update({ policies: [counter(1)] });
     visit(limiter);
-    expect((await taken()) - before).toBeLessThan(5);
+    // 104 numbers each were 15.9 MB, and five are 0.8. What other tests have left behind may go meanwhile.
+    expect(full - (await taken())).toBeGreaterThan(12);
     expect(store.evictions).toBe(0);
   });
 
