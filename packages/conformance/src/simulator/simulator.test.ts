@@ -3,7 +3,7 @@ import { scaled, seedFromEnvironment } from '../budget.js';
 import { Random } from './random.js';
 import { type Scenario, simulate } from './simulate.js';
 
-const RUNS = scaled(150);
+const RUNS = scaled(60);
 
 /** A scenario of the mode, drawn by the seed. */
 function drawn(seed: number, mode: Scenario['mode'], algorithms: readonly Policy['algorithm'][]): Scenario {
