@@ -5,7 +5,7 @@
  */
 
 import { MemoryStore, type Store, StoreError, type Table } from '@sluice/core';
-import type { Random } from './random.js';
+import type { Random } from '../parity/random.js';
 
 /** How messages travel. */
 export interface Weather {
@@ -65,7 +65,7 @@ export class Network {
   }
 
   #delay(): number {
-    return this.#random.below(this.#weather.latencyMs + 1);
+    return this.#random.whole(0, this.#weather.latencyMs);
   }
 
   #carry<T>(arrivesAt: number, work: () => T): Promise<T> {

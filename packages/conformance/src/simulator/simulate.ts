@@ -12,8 +12,8 @@ import {
   type Policy,
 } from '@sluice/core';
 import { instantOf } from '../../../core/src/decision.js';
+import { Random } from '../parity/random.js';
 import { Network, type Weather } from './network.js';
-import { Random } from './random.js';
 import { VirtualTime } from './virtual-time.js';
 
 /** What is simulated. */
@@ -69,16 +69,16 @@ async function run(scenario: Scenario, time: VirtualTime): Promise<Outcome> {
     return { limiter: createLimiter({ policies: [policy], store: layered, onStoreError: 'throw' }), cut };
   };
   const running = Array.from({ length: instances }, start);
-  const crashAt = Array.from({ length: crashes }, () => random.below(lastsMs));
+  const crashAt = Array.from({ length: crashes }, () => random.whole(0, lastsMs - 1));
   const admittedAt: number[] = [];
   let failed = 0;
   let requests = 0;
   const begin = Date.now();
   while (Date.now() - begin < lastsMs) {
     // Bursts: several at one instant, then a while of nothing.
-    const burst = 1 + random.below(8);
+    const burst = 1 + random.whole(0, 7);
     for (let i = 0; i < burst; i++) {
-      const which = random.share() < skew ? 0 : random.below(instances);
+      const which = random.share() < skew ? 0 : random.whole(0, instances - 1);
       requests += 1;
       running[which].limiter.consume('key').then(
         (decision) => {
@@ -95,7 +95,7 @@ async function run(scenario: Scenario, time: VirtualTime): Promise<Outcome> {
       if (at > Date.now() - begin || at < 0) continue;
       crashAt[crashAt.indexOf(at)] = -1;
       // It says nothing any more; a new one takes its place.
-      const which = random.below(instances);
+      const which = random.whole(0, instances - 1);
       running[which].cut();
       running[which] = start();
     }

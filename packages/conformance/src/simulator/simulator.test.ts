@@ -1,6 +1,6 @@
 import type { Policy } from '@sluice/core';
 import { scaled, seedFromEnvironment } from '../budget.js';
-import { Random } from './random.js';
+import { Random } from '../parity/random.js';
 import { type Scenario, simulate } from './simulate.js';
 
 const RUNS = scaled(60);
@@ -8,19 +8,23 @@ const RUNS = scaled(60);
 /** A scenario of the mode, drawn by the seed. */
 function drawn(seed: number, mode: Scenario['mode'], algorithms: readonly Policy['algorithm'][]): Scenario {
   const random = new Random(seed);
-  const limit = 5 + random.below(100);
-  const window = 200 + random.below(1000);
+  const limit = 5 + random.whole(0, 99);
+  const window = 200 + random.whole(0, 999);
   return {
     seed,
-    instances: 1 + random.below(8),
-    policy: { algorithm: algorithms[random.below(algorithms.length)], limit, window } as Scenario['policy'],
+    instances: 1 + random.whole(0, 7),
+    policy: {
+      algorithm: algorithms[random.whole(0, algorithms.length - 1)],
+      limit,
+      window,
+    } as Scenario['policy'],
     mode,
-    weather: { latencyMs: random.below(30), loss: random.below(3) === 0 ? random.share() / 5 : 0 },
+    weather: { latencyMs: random.whole(0, 29), loss: random.whole(0, 2) === 0 ? random.share() / 5 : 0 },
     // From a tenth of the limit to ten times as much.
     rate: Math.max(1, (limit / window) * 1000 * 10 ** (2 * random.share() - 1)),
     skew: random.share(),
     lastsMs: 2500,
-    crashes: random.below(3),
+    crashes: random.whole(0, 2),
   };
 }
 

@@ -2,13 +2,13 @@ import { createLimiter, type Limiter, type ManualClock, manualClock } from '@slu
 import { algorithms } from '../settings.js';
 import type { Suite } from './suite.js';
 
-const MINUTE = 60_000;
-const HOUR = 3_600_000;
+export const MINUTE = 60_000;
+export const HOUR = 3_600_000;
 
-type Numbers = [limit: number, window: number];
+export type Numbers = [limit: number, window: number];
 
-/** From 80 of so many per window used to another policy, and what is left. */
-const CHANGES: [title: string, from: Numbers, to: Numbers, left: number][] = [
+/** From 80 of so many per window used to other numbers, and what is left. */
+export const CHANGES: [title: string, from: Numbers, to: Numbers, left: number][] = [
   ['100 a minute to 50 a minute', [100, MINUTE], [50, MINUTE], 0],
   ['100 a minute to 200 a minute', [100, MINUTE], [200, MINUTE], 120],
   ['100 a minute to 100 an hour', [100, MINUTE], [100, HOUR], 20],
