@@ -72,7 +72,7 @@ const allowed = (decisions: readonly Decision[]) => decisions.filter((decision) 
 
 /** Lets so much time pass that a store that refuses to be charged is tried again. */
 function passBetweenSweeps(): void {
-  const now = performance.now() + 500;
+  const now = Math.ceil(performance.now()) + 500;
   jest.spyOn(performance, 'now').mockReturnValue(now);
 }
 afterEach(() => void jest.restoreAllMocks());
@@ -628,7 +628,7 @@ describe('who listens', () => {
     const told: unknown[] = [];
     limiter.on('degraded', ({ error }) => told.push(error));
     limiter.on('recovered', ({ afterMs }) => told.push(afterMs));
-    const now = performance.now();
+    const now = Math.ceil(performance.now());
     const clock = jest.spyOn(performance, 'now').mockReturnValue(now);
     await times(1);
     store.failure = away();
@@ -642,7 +642,7 @@ describe('who listens', () => {
   test('hears of an outage that began before it listened only its end, and how long it was', async () => {
     const { store, limiter, times } = open({ onStoreError: 'allow' });
     const told: unknown[] = [];
-    const now = performance.now();
+    const now = Math.ceil(performance.now());
     const clock = jest.spyOn(performance, 'now').mockReturnValue(now);
     store.failure = away();
     await times(1);

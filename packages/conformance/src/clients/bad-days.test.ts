@@ -1,23 +1,60 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type RedisServer, redisCommand, startCluster, startRedis } from '../redis-server.js';
+import {
+  type RedisCluster,
+  type RedisOptions,
+  type RedisServer,
+  redisCommand,
+  startCluster,
+  startRedis,
+} from '../redis-server.js';
 import { type BadNetwork, startBadNetwork } from './bad-network.js';
-import { clusters, type OpenClient, openSnippet, sentinels, singles } from './snippets.js';
+import { clusters, type OpenClient, openSnippet, type Snippet, sentinels, singles } from './snippets.js';
 import { isServed, limiterOn, untilServed } from './suite.js';
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+/** What a test has opened, to be closed after it. These tests mostly wait, and so run several at once. */
+class Opened {
+  readonly #closings: (() => unknown)[] = [];
 
-function closing<T extends OpenClient>(client: T): T {
-  cleanups.push(() => client.close());
-  return client;
+  async client(snippet: Snippet, ports: readonly number[]): Promise<OpenClient> {
+    const client = await openSnippet(snippet, ports);
+    this.#closings.push(() => client.close());
+    return client;
+  }
+
+  async redis(options: RedisOptions = {}): Promise<RedisServer> {
+    const server = await startRedis(options);
+    this.#closings.push(() => server.stop());
+    return server;
+  }
+
+  async cluster(): Promise<RedisCluster> {
+    const cluster = await startCluster();
+    this.#closings.push(() => cluster.stop());
+    return cluster;
+  }
+
+  /** A proxy in front of each server. */
+  async proxies(ports: readonly number[]): Promise<BadNetwork[]> {
+    const proxies = await Promise.all(ports.map(startBadNetwork));
+    this.#closings.push(() => Promise.all(proxies.map((proxy) => proxy.close())));
+    return proxies;
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closings.reverse()) await close();
+  }
 }
 
-async function redisOn(port?: number): Promise<RedisServer> {
-  const server = await startRedis(port === undefined ? {} : { port });
-  cleanups.push(() => server.stop());
-  return server;
+/** A test that closes what it has opened. */
+function itOpens(name: string, test: (opened: Opened) => Promise<void>): void {
+  it.concurrent(name, async () => {
+    const opened = new Opened();
+    try {
+      await test(opened);
+    } finally {
+      await opened.close();
+    }
+  });
 }
 
 /** A port that nothing listens on, and that a server can have later. */
@@ -28,8 +65,8 @@ async function freePort(): Promise<number> {
 }
 
 /** Kills the server and starts another in its place; returns how many ms after that Redis decides again. */
-async function restart(server: RedisServer, client: OpenClient, name: string): Promise<number> {
-  const limiter = limiterOn(client, name);
+async function restart(server: RedisServer, client: OpenClient, opened: Opened): Promise<number> {
+  const limiter = limiterOn(client, 'restart');
   await untilServed(limiter);
   process.kill(server.pid, 'SIGKILL');
   await server.exited;
@@ -38,46 +75,44 @@ async function restart(server: RedisServer, client: OpenClient, name: string): P
     expect(await isServed(limiter)).toBe(false);
     await sleep(100);
   }
-  await redisOn(server.port);
+  await opened.redis({ port: server.port });
   return untilServed(limiter);
 }
 
 describe.each(singles)('$title', (snippet) => {
-  it('starts before Redis does, and decides within a second of it', async () => {
+  itOpens('starts before Redis does, and decides within a second of it', async (opened) => {
     const port = await freePort();
-    const client = closing(await openSnippet(snippet, [port]));
+    const client = await opened.client(snippet, [port]);
     const limiter = limiterOn(client, 'early');
     for (let i = 0; i < 15; i++) {
       expect(await isServed(limiter)).toBe(false);
       await sleep(100);
     }
-    await redisOn(port);
+    await opened.redis({ port });
     expect(await untilServed(limiter)).toBeLessThan(1000);
   });
 
-  it('decides again within a second of a restart', async () => {
-    const server = await redisOn();
-    const client = closing(await openSnippet(snippet, [server.port]));
-    expect(await restart(server, client, 'restart')).toBeLessThan(1000);
+  itOpens('decides again within a second of a restart', async (opened) => {
+    const server = await opened.redis();
+    const client = await opened.client(snippet, [server.port]);
+    expect(await restart(server, client, opened)).toBeLessThan(1000);
   });
 });
 
 describe.each(sentinels)('$title', (snippet) => {
-  it('decides again within a second of a restart of the master', async () => {
-    const server = await redisOn();
+  itOpens('decides again within a second of a restart of the master', async (opened) => {
+    const server = await opened.redis();
     const config = `sentinel monitor main 127.0.0.1 ${server.port} 1`;
-    const sentinel = await startRedis({ config, args: ['--sentinel'] });
-    cleanups.push(() => sentinel.stop());
-    const client = closing(await openSnippet(snippet, [sentinel.port]));
-    expect(await restart(server, client, 'restart')).toBeLessThan(1000);
+    const sentinel = await opened.redis({ config, args: ['--sentinel'] });
+    const client = await opened.client(snippet, [sentinel.port]);
+    expect(await restart(server, client, opened)).toBeLessThan(1000);
   });
 });
 
 describe.each(clusters)('$title', (snippet) => {
-  it('decides again within a second of the loss of all connections', async () => {
-    const cluster = await startCluster();
-    cleanups.push(() => cluster.stop());
-    const client = closing(await openSnippet(snippet, cluster.ports));
+  itOpens('decides again within a second of the loss of all connections', async (opened) => {
+    const cluster = await opened.cluster();
+    const client = await opened.client(snippet, cluster.ports);
     const limiter = limiterOn(client, 'lost');
     await untilServed(limiter);
     for (const port of cluster.ports)
@@ -86,18 +121,10 @@ describe.each(clusters)('$title', (snippet) => {
   });
 });
 
-/** A proxy in front of each server. */
-async function proxiesOf(ports: readonly number[]): Promise<BadNetwork[]> {
-  const proxies = await Promise.all(ports.map(startBadNetwork));
-  cleanups.push(() => Promise.all(proxies.map((proxy) => proxy.close())));
-  return proxies;
-}
-
 /** A cluster that tells its clients to come by proxies. */
-async function clusterBehindProxies(): Promise<BadNetwork[]> {
-  const cluster = await startCluster();
-  cleanups.push(() => cluster.stop());
-  const proxies = await proxiesOf(cluster.ports);
+async function clusterBehindProxies(opened: Opened): Promise<BadNetwork[]> {
+  const cluster = await opened.cluster();
+  const proxies = await opened.proxies(cluster.ports);
   for (const [i, port] of cluster.ports.entries()) {
     await redisCommand(port, 'CONFIG', 'SET', 'cluster-announce-port', proxies[i].port);
   }
@@ -115,13 +142,16 @@ async function untilAnnounced(port: number, proxies: readonly BadNetwork[]): Pro
 }
 
 describe.each([
-  ...singles.map((snippet) => ({ ...snippet, start: async () => proxiesOf([(await redisOn()).port]) })),
+  ...singles.map((snippet) => ({
+    ...snippet,
+    start: async (opened: Opened) => opened.proxies([(await opened.redis()).port]),
+  })),
   ...clusters.map((snippet) => ({ ...snippet, start: clusterBehindProxies })),
 ])('$title', ({ start, ...snippet }) => {
-  it('does not send again what may have been charged', async () => {
-    const proxies = await start();
+  itOpens('does not send again what may have been charged', async (opened) => {
+    const proxies = await start(opened);
     const ports = proxies.map((proxy) => proxy.port);
-    const client = closing(await openSnippet(snippet, ports));
+    const client = await opened.client(snippet, ports);
     const limiter = limiterOn(client, 'cut');
     await untilServed(limiter);
     for (const proxy of proxies) proxy.cutNextScript();
@@ -133,15 +163,18 @@ describe.each([
     expect(await limiter.peek('key')).toMatchObject({ remaining: 99 });
   });
 
-  it('connects again within three seconds where a server falls silent and its connection stays', async () => {
-    const proxies = await start();
-    const ports = proxies.map((proxy) => proxy.port);
-    const client = closing(await openSnippet(snippet, ports));
-    const limiter = limiterOn(client, 'silent');
-    await untilServed(limiter);
-    await sleep(1500);
-    expect(await isServed(limiter)).toBe(true);
-    for (const proxy of proxies) proxy.fallSilent();
-    expect(await untilServed(limiter)).toBeLessThan(3000);
-  });
+  itOpens(
+    'connects again within three seconds where a server falls silent and its connection stays',
+    async (opened) => {
+      const proxies = await start(opened);
+      const ports = proxies.map((proxy) => proxy.port);
+      const client = await opened.client(snippet, ports);
+      const limiter = limiterOn(client, 'silent');
+      await untilServed(limiter);
+      await sleep(1500);
+      expect(await isServed(limiter)).toBe(true);
+      for (const proxy of proxies) proxy.fallSilent();
+      expect(await untilServed(limiter)).toBeLessThan(3000);
+    },
+  );
 });

@@ -65,9 +65,9 @@ function open() {
   return { store, transport, errors, layered, limiter };
 }
 
-/** Moves the clock that denials are timed by. */
+/** Moves the clock that denials are timed by, from one whole millisecond to another: fractions do not add up exactly. */
 function passMs(ms: number): void {
-  const now = performance.now() + ms;
+  const now = Math.ceil(performance.now()) + ms;
   jest.spyOn(performance, 'now').mockReturnValue(now);
 }
 afterEach(() => void jest.restoreAllMocks());
