@@ -4,8 +4,8 @@
  * @module
  */
 
-import { refuseUnknown } from './check.js';
-import { ArgumentError, expected } from './errors.js';
+import { checkObject, refuseUnknown } from './check.js';
+import { ArgumentError } from './errors.js';
 import { type KeyKinds, parseLimits } from './kinds.js';
 import type { JointUpdateOptions, Keys, Limiter, RequestOptions } from './limiter.js';
 import type { Decision, Eventually, ParsedPolicy } from './types.js';
@@ -56,9 +56,7 @@ export class JointLimiter<A extends boolean> implements Limiter<A, Keys> {
   }
 
   update(options: JointUpdateOptions): void {
-    if (typeof options !== 'object' || options === null) {
-      throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object with limits', options);
-    }
+    checkObject(options, 'options', 'an object with limits', 'ERR_SLUICE_ARGUMENT');
     refuseUnknown(options, ['limits'], 'update', 'ERR_SLUICE_ARGUMENT');
     const { policies, kinds } = parseLimits(options.limits);
     checkKinds(this.kinds, kinds, 'an update');

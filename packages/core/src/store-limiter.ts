@@ -93,6 +93,7 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
   }
 
   update(policies: readonly ParsedPolicy[]): void {
+    this.#checkOpen();
     this.policies = policies;
     this.#plan = ownPlan(policies);
     this.#plans.clear();
@@ -196,8 +197,12 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
   }
 
   #check(key: string): void {
-    if (this.#closed) throw new ArgumentError('ERR_SLUICE_CLOSED', `The limiter \`${this.name}\` is closed.`);
+    this.#checkOpen();
     if (typeof key !== 'string') throw expected('ERR_SLUICE_ARGUMENT', 'key', 'a string', key);
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new ArgumentError('ERR_SLUICE_CLOSED', `The limiter \`${this.name}\` is closed.`);
   }
 
   #now(): number | undefined {

@@ -245,8 +245,8 @@ describe('An audit', () => {
   describe('refuses', () => {
     const { policies } = createLimiter({ policies: [counter] });
     it.each<[unknown, string]>([
-      [undefined, 'Expected `audit` to be an object, got undefined.'],
-      [true, 'Expected `audit` to be an object, got true.'],
+      [undefined, 'Expected `audit` to be an object such as { sample: 0.01 }, got undefined.'],
+      [true, 'Expected `audit` to be an object such as { sample: 0.01 }, got true.'],
       [{}, 'Expected `audit.sample` to be a number above 0, at most 1, got undefined.'],
       [{ sample: 0 }, 'Expected `audit.sample` to be a number above 0, at most 1, got 0.'],
       [{ sample: 1.01 }, 'Expected `audit.sample` to be a number above 0, at most 1, got 1.01.'],
@@ -258,6 +258,12 @@ describe('An audit', () => {
       const make = () => new Audit(policies, options as AuditOptions);
       expect(make).toThrow(message);
       expect(make).toThrow(expect.objectContaining({ code: 'ERR_SLUICE_OPTION', name: 'ArgumentError' }));
+    });
+
+    it.each([[undefined], [{}], [[{ limit: 1, window: '1m' }]]])('the policies %j', (wrong) => {
+      expect(() => new Audit(wrong as never, { sample: 1 })).toThrow(
+        'Expected `policies` to be those of a limiter, which are limiter.policies, got',
+      );
     });
 
     it('a limiter that does not estimate', () => {

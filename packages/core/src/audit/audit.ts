@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseUnknown } from '../check.js';
+import { checkObject, refuseUnknown } from '../check.js';
 import { instantOf } from '../decision.js';
 import { ArgumentError, expected } from '../errors.js';
 import { digest, LONGEST_KEY } from '../key.js';
@@ -80,6 +80,9 @@ export class Audit {
    * @throws ArgumentError if an option is wrong, or if none of the policies estimates.
    */
   constructor(policies: readonly ParsedPolicy[], options: AuditOptions) {
+    if (!Array.isArray(policies) || policies.some((policy) => typeof policy?.windowMs !== 'number')) {
+      throw expected(CODE, 'policies', 'those of a limiter, which are limiter.policies', policies);
+    }
     const { sample, maxKeys } = parseOptions(options);
     this.#sample = sample;
     this.#maxKeys = maxKeys;
@@ -181,7 +184,7 @@ function nameOf(key: string): string {
 }
 
 function parseOptions(options: AuditOptions): { sample: number; maxKeys: number } {
-  if (typeof options !== 'object' || options === null) throw expected(CODE, 'audit', 'an object', options);
+  checkObject(options, 'audit', 'an object such as { sample: 0.01 }', CODE);
   refuseUnknown(options, ['sample', 'maxKeys'], 'audit', CODE, 'audit.');
   const { sample, maxKeys = 10_000 } = options;
   if (typeof sample !== 'number' || !(sample > 0 && sample <= 1)) {

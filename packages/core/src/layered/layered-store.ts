@@ -4,7 +4,7 @@
  * @module
  */
 
-import { oneOf, refuseUnknown } from '../check.js';
+import { checkObject, oneOf, refuseUnknown } from '../check.js';
 import { expected } from '../errors.js';
 import { tell } from '../tell.js';
 import type { Kinds, ParsedPolicy, Store, Table } from '../types.js';
@@ -74,9 +74,7 @@ export class LayeredStore implements Store<true> {
 
   /** @throws ArgumentError if an option is wrong. */
   constructor(options: LayeredStoreOptions) {
-    if (typeof options !== 'object' || options === null) {
-      throw expected(CODE, 'options', 'an object with a store and a mode', options);
-    }
+    checkObject(options, 'options', 'an object with a store and a mode', CODE);
     refuseUnknown(options, OPTIONS, 'LayeredStore', CODE);
     const { store, transport, onMessageError } = options;
     oneOf(MODES, options.mode, 'mode', CODE);

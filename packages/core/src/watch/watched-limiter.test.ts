@@ -240,6 +240,13 @@ test.each([
   [{ near: { from: NaN } }, 'Expected `near.from` to be a number of at least 0, got NaN.'],
   [{ near: { from: 1.2 } }, 'Expected `near.from` to be at most 1.1'],
   [{ near: { above: 1 } }, 'near'],
+  [
+    { near: [0.9, 1.1] },
+    'Expected `near` to be an object such as { from: 0.9, to: 1.1 }, got an array of 2.',
+  ],
+  [{ near: { from: 90, to: 110 } }, 'Expected `near.from` to be a share, such as 0.9 for 90 %, got 90.'],
+  [{ candidate: [] }, 'Expected `candidate` to be an object with policies, got an array of 0.'],
+  [{ audit: [] }, 'Expected `audit` to be an object such as { sample: 0.01 }, got an array of 0.'],
 ])('%j is refused, and takes no name', (options, message) => {
   const store = new MemoryStore();
   expect(() => open({ store, ...(options as object) })).toThrow(message);

@@ -6,10 +6,9 @@
 
 import type { Audit } from '../audit/audit.js';
 import type { AuditReport } from '../audit/report.js';
-import { refuseUnknown } from '../check.js';
+import { checkObject, refuseUnknown } from '../check.js';
 import type { Decider, StoreChange } from '../decider.js';
 import { type Settler, withoutEffect } from '../decision.js';
-import { expected } from '../errors.js';
 import type { Limiter, RequestOptions, UpdateOptions } from '../limiter.js';
 import { checkUpdate, parsePolicies } from '../policy.js';
 import type { Decision, Eventually, ParsedPolicy } from '../types.js';
@@ -100,9 +99,7 @@ export class WatchedLimiter<A extends boolean> implements Limiter<A>, Settler {
   }
 
   update(options: UpdateOptions): void {
-    if (typeof options !== 'object' || options === null) {
-      throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object with policies', options);
-    }
+    checkObject(options, 'options', 'an object with policies', 'ERR_SLUICE_ARGUMENT');
     refuseUnknown(options, ['policies'], 'update', 'ERR_SLUICE_ARGUMENT');
     this.adopt(parsePolicies(options.policies));
   }
