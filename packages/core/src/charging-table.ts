@@ -5,8 +5,9 @@
  */
 
 import { setImmediate } from 'node:timers/promises';
-import { type ChargeOutcome, correctionOf, type Debt, type Debts, type Loan, lack, undo } from './debts.js';
+import type { ChargeOutcome, Debt, Debts } from './debts.js';
 import { isStoreError } from './errors.js';
+import { correctionOf, type Loan, lack, undo } from './loans.js';
 import type { Answer, Charge, Gate, ParsedPolicy, Plan, Table } from './types.js';
 
 /** How many keys are charged at once when the store is back. */

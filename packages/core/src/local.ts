@@ -5,12 +5,13 @@
  */
 
 import type { ChargingTable } from './charging-table.js';
-import type { Debts, Loan } from './debts.js';
+import type { Debts } from './debts.js';
 import type { Decider } from './decider.js';
 import { instantOf, type Maker, type Receipt, readAnswer, receiptOf } from './decision.js';
 import { isStoreError, type StoreError } from './errors.js';
 import { type Fallback, planFor } from './ladder.js';
 import type { RequestOptions } from './limiter.js';
+import type { Loan } from './loans.js';
 import type { Decision, ParsedPolicy, Plan } from './types.js';
 
 /** A store that is away is asked twice in this time whether it is back. */
