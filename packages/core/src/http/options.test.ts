@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { createLimiter, MemoryStore } from '../index.js';
 import { createGuard, type Host, type RateLimitOptions } from './index.js';
-import { KNOWN, mergeOptions } from './options.js';
+import { mergeOptions } from './merge-options.js';
+import { KNOWN } from './options.js';
 
 type Options = RateLimitOptions<IncomingMessage, () => unknown>;
 type Some = Readonly<Record<string, unknown>>;
