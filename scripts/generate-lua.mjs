@@ -25,12 +25,10 @@ const SHARED = {
 
 /**
  * A file as Redis reads it: without comments, blank lines and indentation, and with its constants (`local NAME = 1`)
- * written in, because as locals every function that uses one would have to capture it on every call. `base` stands
- * before it: a file that it builds on, all of it but what that returns.
+ * written in, because as locals every function that uses one would have to capture it on every call.
  */
-function read(path, base) {
+function read(path, source = linesOf(path)) {
   const constants = { ...SHARED };
-  const source = [...(base === undefined ? [] : withoutReturns(base)), ...linesOf(path)];
   const lines = source.filter((line) => {
     const [, name, value] = /^local ([A-Z_]+) = (\d+|'[^']*')$/.exec(line) ?? [];
     if (name in constants) throw new Error(`${path}: ${name} has a value already.`);
@@ -45,12 +43,20 @@ function linesOf(path) {
   return lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('--'));
 }
 
-/** All of an algorithm but its two lines that return it: to decide, and to correct as well. */
-function withoutReturns(path) {
+/** An algorithm. What another that it builds on needs to decide, and to correct, stands before its own for the same. */
+function readAlgorithm(path, base) {
+  if (base === undefined) return read(path);
+  const [own, its] = [path, base].map(partsOf);
+  return read(path, [...its.decides, ...own.decides, own.returns, ...its.corrects, ...own.corrects, own.end]);
+}
+
+/** The parts of an algorithm: it returns when it can decide, if it is not to correct as well, and at its end. */
+function partsOf(path) {
   const lines = linesOf(path);
-  const others = lines.filter((line) => !/\breturn decide\b/.test(line));
-  if (others.length !== lines.length - 2) throw new Error(`${path}: expected two lines that return decide.`);
-  return others;
+  const end = lines.pop();
+  const middle = lines.findIndex((line) => /^if not corrects then return decide\b/.test(line));
+  if (middle < 0 || !/^return decide\b/.test(end)) throw new Error(`${path}: expected two lines that return decide.`);
+  return { decides: lines.slice(0, middle), returns: lines[middle], corrects: lines.slice(middle + 1), end };
 }
 
 const names = readdirSync(new URL('algorithms/', folder))
@@ -66,7 +72,7 @@ const bases = { 'leaky-bucket': 'algorithms/token-bucket.lua' };
 
 /** Each algorithm is a branch, so that a call makes only the functions that its policies need. */
 const branches = names.map((name) => {
-  const text = read(`algorithms/${name}.lua`, bases[name]);
+  const text = readAlgorithm(`algorithms/${name}.lua`, bases[name]);
   const shared = [];
   if (/\bopen\b/.test(text)) shared.push(read('redis/log.lua'));
   if (/\bmulDiv\b/.test(text)) shared.push(read('algorithms/exact.lua'));

@@ -1,8 +1,8 @@
 -- Leaky bucket: a queue of `capacity` units that lets requests out evenly; see leaky-bucket.ts.
 -- numbers and state: as in token-bucket.lua, with the capacity for the burst.
 
--- What token-bucket.lua makes stands before this.
-local bucketDecide, bucketRefund = decide, refund
+-- What token-bucket.lua decides by stands before this, and what it corrects by before `refund`.
+local bucketDecide = decide
 
 local function decide(state, now, cost, settles, capacity, rate, period, own)
   local remaining, retry, reset, at, delay, writes, next, tokens, part =
@@ -17,6 +17,8 @@ local function decide(state, now, cost, settles, capacity, rate, period, own)
 end
 
 if not corrects then return decide, KIND end
+
+local bucketRefund = refund
 
 local function refund(state, now, units, at, level, capacity)
   local tokens, part, stored = struct.unpack('<ddd', state, 2)
