@@ -45,9 +45,10 @@ function linesOf(path) {
 
 /** An algorithm. What another that it builds on needs to decide, and to correct, stands before its own for the same. */
 function readAlgorithm(path, base) {
-  if (base === undefined) return read(path);
-  const [own, its] = [path, base].map(partsOf);
-  return read(path, [...its.decides, ...own.decides, own.returns, ...its.corrects, ...own.corrects, own.end]);
+  const own = partsOf(path);
+  const its = base === undefined ? { decides: [], corrects: [] } : partsOf(base);
+  const lines = [...its.decides, ...own.decides, own.returns, ...its.corrects, ...own.corrects, own.end];
+  return read(path, lines).replace(/\bQUEUES\b/g, String(base !== undefined));
 }
 
 /** The parts of an algorithm: it returns when it can decide, if it is not to correct as well, and at its end. */
@@ -55,7 +56,8 @@ function partsOf(path) {
   const lines = linesOf(path);
   const end = lines.pop();
   const middle = lines.findIndex((line) => /^if not corrects then return decide\b/.test(line));
-  if (middle < 0 || !/^return decide\b/.test(end)) throw new Error(`${path}: expected two lines that return decide.`);
+  if (middle < 0 || !/^return decide\b/.test(end))
+    throw new Error(`${path}: expected two lines that return decide.`);
   return { decides: lines.slice(0, middle), returns: lines[middle], corrects: lines.slice(middle + 1), end };
 }
 
