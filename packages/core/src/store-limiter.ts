@@ -8,11 +8,22 @@ import { isRecord, parseUnits, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
 import type { Decider } from './decider.js';
 import { type Maker, type Receipt, readAnswer, receiptOf, type Settler, sparedOf } from './decision.js';
+import { parseEndlessDuration } from './duration.js';
 import { ArgumentError, expected, isStoreError } from './errors.js';
 import type { RequestOptions } from './limiter.js';
 import { freeName } from './names.js';
-import { ownPlan, parseLimit, planOf, renewedPlan } from './policy.js';
-import type { Answer, Clock, Decision, Eventually, ParsedPolicy, Plan, Store, Table } from './types.js';
+import { ownPlan, parseLimit, planOf, renewedPlan, wholePlan } from './policy.js';
+import type {
+  Answer,
+  Clock,
+  Decision,
+  Duration,
+  Eventually,
+  ParsedPolicy,
+  Plan,
+  Store,
+  Table,
+} from './types.js';
 
 /** A limit function may return many different limits; plans for so many are kept. */
 const MOST_PLANS = 256;
@@ -40,6 +51,7 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
   /**
    * @param table - its part of the store.
    * @param degraded - whether it decides in place of the store that was asked for.
+   * @throws ArgumentError if a policy blocks, and the store knows no blocks.
    */
   constructor(
     name: string,
@@ -57,6 +69,7 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     this.#clock = clock;
     this.#plan = ownPlan(policies);
     this.#table = table;
+    if (blocks(policies)) blockingOf(table);
   }
 
   consume(key: string, options?: RequestOptions): Eventually<A, Decision> {
@@ -85,6 +98,23 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     return this.#async ? rejecting(() => this.#reset(key)) : this.#reset(key);
   }
 
+  block(key: string, duration: Duration): Eventually<A, void> {
+    const work = () => {
+      this.#check(key);
+      const durationMs = parseEndlessDuration(duration, 'duration', 'ERR_SLUICE_ARGUMENT');
+      return blockingOf(this.#table).block(key, durationMs, wholePlan(this.policies), this.#now());
+    };
+    return this.#async ? rejecting(work) : work();
+  }
+
+  unblock(key: string): Eventually<A, void> {
+    const work = () => {
+      this.#check(key);
+      return blockingOf(this.#table).unblock(key, wholePlan(this.policies), this.#now());
+    };
+    return this.#async ? rejecting(work) : work();
+  }
+
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -92,7 +122,9 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     this.#table.close();
   }
 
+  /** @throws ArgumentError if a policy blocks, and the store knows no blocks. */
   update(policies: readonly ParsedPolicy[]): void {
+    if (blocks(policies)) blockingOf(this.#table);
     this.policies = policies;
     this.#plan = ownPlan(policies);
     this.#plans.clear();
@@ -244,6 +276,26 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     this.#plans.set(limit, plan);
     return plan;
   }
+}
+
+/** Whether a policy blocks. */
+function blocks(policies: readonly ParsedPolicy[]): boolean {
+  return policies.some(({ block }) => block !== undefined);
+}
+
+/** A table of a store that knows blocks. */
+type BlockingTable<A extends boolean> = {
+  [Name in 'block' | 'unblock']: NonNullable<Table<A>[Name]>;
+};
+
+/** @throws ArgumentError unless the table is of a store that knows blocks. */
+function blockingOf<A extends boolean>(table: Table<A>): BlockingTable<A> {
+  if (table.block === undefined || table.unblock === undefined) {
+    const message =
+      'Expected `store` to know blocks, for `block`, got one whose tables have no `block` and `unblock`.';
+    throw new ArgumentError('ERR_SLUICE_OPTION', message);
+  }
+  return table as BlockingTable<A>;
 }
 
 /** The instant that a clock of the caller's says, if there is one. */
