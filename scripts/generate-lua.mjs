@@ -11,7 +11,11 @@ const OPERATIONS = {
   ...{ CONSUME: 0, PEEK: 1, CHARGE: 2, REFUND: 3, SETTLE: 4, FORGET: 5 },
   // Of a request that other keys deny, which lie elsewhere.
   ...{ CONSUME_DENIED: 6, PEEK_DENIED: 7 },
+  ...{ BLOCK: 8, UNBLOCK: 9 },
 };
+
+/** Added to the number of an algorithm: what a strike takes follows the numbers of the policy. */
+const BLOCKING = 32;
 
 /** What outcome.ts and exact.ts call so. */
 const SHARED = {
@@ -20,16 +24,18 @@ const SHARED = {
   UP: true,
   // Says of an algorithm that a key mostly ends when it would have ended before the request.
   ALIGNED: true,
+  // What block.lua packs: its first byte, and how many there are.
+  ...{ BLOCKED: 66, BLOCK_BYTES: 50, BLOCKING },
   ...OPERATIONS,
 };
 
 /**
  * A file as Redis reads it: without comments, blank lines and indentation, and with its constants (`local NAME = 1`)
  * written in, because as locals every function that uses one would have to capture it on every call. `base` stands
- * before it: a file that it builds on, all of it but what that returns.
+ * before it: a file that it builds on, all of it but what that returns. `known`: the constants of whoever includes it.
  */
-function read(path, base) {
-  const constants = { ...SHARED };
+function read(path, base, known = SHARED) {
+  const constants = { ...known };
   const source = [...(base === undefined ? [] : withoutReturns(base)), ...linesOf(path)];
   const lines = source.filter((line) => {
     const [, name, value] = /^local ([A-Z_]+) = (\d+|'[^']*')$/.exec(line) ?? [];
@@ -37,7 +43,9 @@ function read(path, base) {
     if (name !== undefined) constants[name] = value;
     return name === undefined;
   });
-  return lines.join('\n').replace(/\b[A-Z_]+\b/g, (name) => constants[name] ?? name);
+  const text = lines.join('\n').replace(/\b[A-Z_]+\b/g, (name) => constants[name] ?? name);
+  // Stands where the functions of another file are needed, and nowhere before.
+  return text.replace(/^include\('(.*)'\)$/gm, (_, other) => read(other, undefined, constants));
 }
 
 function linesOf(path) {
@@ -53,8 +61,11 @@ function withoutReturns(path) {
   return others;
 }
 
+/** Those that are no algorithms. */
+const SHARED_FILES = ['block.lua', 'exact.lua'];
+
 const names = readdirSync(new URL('algorithms/', folder))
-  .filter((file) => file.endsWith('.lua') && file !== 'exact.lua')
+  .filter((file) => file.endsWith('.lua') && !SHARED_FILES.includes(file))
   .map((file) => file.slice(0, -'.lua'.length))
   .sort();
 
@@ -85,6 +96,9 @@ export const OPERATIONS = ${JSON.stringify(OPERATIONS)} as const;
 
 /** By what number the script knows an algorithm. */
 export const CODES = ${JSON.stringify(codes)} as const;
+
+/** Added to that number where what a strike takes follows. */
+export const BLOCKING = ${BLOCKING};
 
 /** The name by which a server that has seen the script knows it. */
 export const sha1 = '${createHash('sha1').update(script).digest('hex')}';

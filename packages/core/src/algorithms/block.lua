@@ -17,7 +17,7 @@ end
 
 local function packed(state)
   local strikes, forgets, last, fades = state.strikes, state.forgets, state.last, state.fades
-  return struct.pack(FORMAT, BLOCK, state.ends, state.began, state.by, strikes, forgets, last, fades)
+  return struct.pack(FORMAT, BLOCKED, state.ends, state.began, state.by, strikes, forgets, last, fades)
 end
 
 -- When the block ends; behind a clock that has stepped back before it began, it takes its own length again and no more.
