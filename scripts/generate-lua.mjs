@@ -24,18 +24,20 @@ const SHARED = {
   UP: true,
   // Says of an algorithm that a key mostly ends when it would have ended before the request.
   ALIGNED: true,
-  // What block.lua packs: its first byte, and how many there are.
-  ...{ BLOCKED: 66, BLOCK_BYTES: 50, BLOCKING },
+  // What block.lua packs: its first byte, and how many there are. By BLOCKS the script knows what it needs for them.
+  ...{ BLOCKED: 66, BLOCK_BYTES: 50, BLOCKING, BLOCKS: 0 },
+  // How long a key lives in addition to what it means, and at least where its clock is not the server's.
+  ...{ SLACK: 500, LEAST_TTL_UNDER_OTHER_CLOCKS: 60_000 },
   ...OPERATIONS,
 };
 
 /**
  * A file as Redis reads it: without comments, blank lines and indentation, and with its constants (`local NAME = 1`)
  * written in, because as locals every function that uses one would have to capture it on every call. `base` stands
- * before it: a file that it builds on, all of it but what that returns. `known`: the constants of whoever includes it.
+ * before it: a file that it builds on, all of it but what that returns.
  */
-function read(path, base, known = SHARED) {
-  const constants = { ...known };
+function read(path, base) {
+  const constants = { ...SHARED };
   const source = [...(base === undefined ? [] : withoutReturns(base)), ...linesOf(path)];
   const lines = source.filter((line) => {
     const [, name, value] = /^local ([A-Z_]+) = (\d+|'[^']*')$/.exec(line) ?? [];
@@ -43,9 +45,7 @@ function read(path, base, known = SHARED) {
     if (name !== undefined) constants[name] = value;
     return name === undefined;
   });
-  const text = lines.join('\n').replace(/\b[A-Z_]+\b/g, (name) => constants[name] ?? name);
-  // Stands where the functions of another file are needed, and nowhere before.
-  return text.replace(/^include\('(.*)'\)$/gm, (_, other) => read(other, undefined, constants));
+  return lines.join('\n').replace(/\b[A-Z_]+\b/g, (name) => constants[name] ?? name);
 }
 
 function linesOf(path) {
@@ -84,8 +84,10 @@ const branches = names.map((name) => {
   return [`if code == ${codes[name]} then`, ...shared, text, 'end'].join('\n');
 });
 
+const blocks = [`if code == ${SHARED.BLOCKS} then`, read('algorithms/block.lua'), read('redis/blocks.lua'), 'end'].join('\n');
+
 const script = [
-  `local function algorithm(code, corrects)\n${branches.join('\n')}\nerror('sluice: unknown algorithm ' .. code)\nend`,
+  `local function algorithm(code, corrects, now, clock, operation, numbers)\n${[...branches, blocks].join('\n')}\nerror('sluice: unknown algorithm ' .. code)\nend`,
   read('redis/envelope.lua'),
 ].join('\n');
 

@@ -1,7 +1,9 @@
 -- Keys with a block (algorithms/block.lua, in scope here), or on the way to one.
 --
 -- The state of the block stands before that of the policy's algorithm, as a prefix; a key without any has none. In scope
--- are the clock, the operation and the numbers of the envelope (envelope.lua), and its constants.
+-- are also the clock, the operation and the numbers of the envelope (envelope.lua).
+
+local consumes = operation == CONSUME or operation == CONSUME_DENIED
 
 -- How long a key lives whose policy finds it as new in `reset` ms.
 local function ttlOf(prefix, reset)
@@ -27,15 +29,25 @@ local function put(key, open, state, found, prefix, reset)
   end
 end
 
--- The prefix to write a state behind: none if it means nothing any more. And a log without it, if that is not written whole.
-local function fresh(key, open, state, prefix, reset)
-  if not consumes or lastsUntil(unpacked(prefix)) > now then return prefix end
-  if open and state.length and state.length > #state.first then
-    put(key, open, state, true, false, reset)
-    state.origin = 0
+-- Stores what is to be written of a key with a prefix, as the envelope does of others. A prefix that means nothing any
+-- more is not written again.
+local function writeBehind(prefix, key, open, add, state, writes, next, reset, at, units)
+  if consumes and writes ~= NOTHING and lastsUntil(unpacked(prefix)) <= now then
+    -- A log that is not written as a whole.
+    if open and state.length and state.length > #state.first then put(key, open, state, true, false, reset) end
+    if open then state.prefix, state.origin = '', 0 end
+    prefix = false
   end
-  if open then state.prefix = '' end
-  return false
+  local ttl = ttlOf(prefix, reset)
+  if writes ~= NOTHING and add then
+    add(state, next, at, units, ttl)
+  elseif writes ~= NOTHING then
+    redis.call('SET', key, (prefix or '') .. next, 'PX', ttl)
+  elseif corrects and reset == 0 then
+    put(key, open, false, false, prefix, reset)
+  elseif corrects or operation == CONSUME and redis.call('PTTL', key) == -1 then
+    redis.call('PEXPIRE', key, ttl)
+  end
 end
 
 -- What one policy says of a request that is charged to nobody, at the end of its block if it has one.
@@ -55,7 +67,7 @@ end
 
 -- Judges a request of a key that is blocked, which changes nothing; or one that the policy has denied, with what it said
 -- of it: a strike, which may begin a block.
-local function judgeBlock(key, open, decide, aligned, state, found, prefix, units, from, to, strikes, writes, next, ...)
+local function judgeBlock(blocked, key, open, decide, aligned, state, found, prefix, units, from, to, strikes, writes, next, ...)
   local block, changes = (prefix or not blocked) and unpacked(prefix), not blocked
   local remaining, retry, reset, at = ...
   if not blocked then
@@ -87,4 +99,4 @@ local function blockedFor(prefix, duration)
   return packed(block)
 end
 
-return judgeBlock, put, ttlOf, fresh, isBlocked, blockedFor
+return judgeBlock, put, writeBehind, isBlocked, blockedFor

@@ -22,10 +22,8 @@
 -- and states are packed, and what one policy needs is kept in locals, because parsing text and making tables and
 -- functions were dearer than deciding.
 
-local SLACK = 500
 -- How far the TTL that a key has may be from the one that it should have: less than SLACK.
 local NEAR = 250
-local LEAST_TTL_UNDER_OTHER_CLOCKS = 60000
 
 -- The store packs none that is negative or a fraction. No algorithm takes more than seven.
 local operation, cost, clock, size, code, a, b, c, d, e, f, g = cmsgpack.unpack(ARGV[1])
@@ -85,7 +83,6 @@ end
 local numbers = { cmsgpack.unpack(ARGV[1]) }
 if math.max(unpack(numbers)) > MOST then error('sluice: expected whole numbers up to 2^53 - 1') end
 local corrects = operation == REFUND or operation == SETTLE
-local consumes = operation == CONSUME or operation == CONSUME_DENIED
 
 -- The log is read and written in parts, every other state as a whole. Returns the state, whether there is one, and that of
 -- a block where one stands before it.
@@ -103,25 +100,10 @@ local function read(key, open, kind)
   return state, state, prefix
 end
 
--- Whether one of the keys is blocked.
-local blocked = false
-
--- What only keys with a block, or on the way to one, need. Making a function costs, so these are made where one of them is.
-local function ofBlocks()
-  include('algorithms/block.lua')
-  include('redis/blocks.lua')
-end
-
 -- Stores what is to be written of a key. How long it lives is only garbage collection: what is stale counts as absent.
-local function write(key, open, add, aligned, state, found, prefix, writes, next, reset, at, units)
+local function write(key, add, aligned, state, found, writes, next, reset, at, units)
   local ttl = reset + SLACK
   if clock > 0 and ttl < LEAST_TTL_UNDER_OTHER_CLOCKS then ttl = LEAST_TTL_UNDER_OTHER_CLOCKS end
-  if prefix then
-    local _, _, ttlOf, fresh = ofBlocks()
-    if writes ~= NOTHING then prefix = fresh(key, open, state, prefix, reset) end
-    if prefix and not open and writes ~= NOTHING then next = prefix .. next end
-    ttl, found = ttlOf(prefix, reset), true
-  end
   if writes ~= NOTHING and add then
     add(state, next, at, units, ttl)
   elseif writes ~= NOTHING then
@@ -155,12 +137,7 @@ if corrects then
       if open then next = open(key) end
       remaining, retry, reset, at = decide(next, now, 0, false, unpack(numbers, from + 2, to))
       writes = reset > 0 and not open and ALWAYS or NOTHING
-      if reset == 0 and prefix then
-        local _, put = ofBlocks()
-        put(key, open, false, false, prefix, 0)
-      elseif reset == 0 then
-        redis.call('DEL', key)
-      end
+      if reset == 0 and not prefix then redis.call('DEL', key) end
     elseif units > 0 and operation == SETTLE then
       -- Beyond the limit too.
       remaining, retry, reset, at, delay, writes, next = decide(state, now, 0, true, unpack(numbers, from + 2, to))
@@ -178,7 +155,12 @@ if corrects then
       end
     end
     corrected[1 + i] = string.format('%d', math.max(0, lacking))
-    if reset then write(key, open, add, aligned, state, found, prefix, writes, next, reset, at, units) end
+    if reset and prefix then
+      local _, _, writeBehind = algorithm(BLOCKS, true, now, clock, operation, numbers)
+      writeBehind(prefix, key, open, add, state, writes, next, reset, at, units)
+    elseif reset then
+      write(key, add, aligned, state, found, writes, next, reset, at, units)
+    end
   end
 
   correct(1, 4)
@@ -197,7 +179,7 @@ if operation == BLOCK or operation == UNBLOCK then
     -- All are read before any is written: what fails then has changed nothing.
     set(i + 1, to + 1)
 
-    local _, put, _, _, _, blockedFor = ofBlocks()
+    local _, put, _, _, blockedFor = algorithm(BLOCKS, false, now, clock, operation, numbers)
     if operation == BLOCK then
       put(key, open, state, found, blockedFor(prefix, cost), reset)
     elseif prefix then
@@ -209,18 +191,19 @@ if operation == BLOCK or operation == UNBLOCK then
   return '.'
 end
 
--- Judges the keys from i on, given whether those before admit; returns whether all do, and adds what it replies.
+-- Judges the keys from i on, given whether those before admit, and whether one of them is blocked; returns whether all do,
+-- and one is, and adds what it replies.
 local reply = {}
-local function judge(i, position, admitted)
+local function judge(i, position, admitted, blocked)
   local key = KEYS[i]
-  if not key then return admitted end
+  if not key then return admitted, blocked end
   local units, code, from, to, strikes = cost, numbers[position + 1], position + 2, position + numbers[position]
   local after = to + 1
   if code >= BLOCKING then code, strikes, to = code - BLOCKING, to - 4, to - 5 end
   local decide, kind, aligned, _, open, add = algorithm(code)
   local state, found, prefix = read(key, open, kind)
   if prefix and operation ~= CHARGE then
-    local _, _, _, _, isBlocked = ofBlocks()
+    local _, _, _, isBlocked = algorithm(BLOCKS, false, now, clock, operation, numbers)
     blocked = blocked or isBlocked(prefix)
   end
 
@@ -230,10 +213,10 @@ local function judge(i, position, admitted)
     units = math.min(numbers[from], remaining)
     remaining, retry, reset, at, delay, writes, next = decide(state, now, units, false, unpack(numbers, from + 1, to))
     delay = units
-    admitted = judge(i + 1, after, admitted)
+    admitted = judge(i + 1, after, admitted, blocked)
   else
     remaining, retry, reset, at, delay, writes, next = decide(state, now, units, false, unpack(numbers, from, to))
-    admitted = judge(i + 1, after, admitted and retry == 0)
+    admitted, blocked = judge(i + 1, after, admitted and retry == 0, blocked)
     if writes == ALWAYS and not admitted and retry == 0 then
       -- Another policy denies, but here the request counts, and the wait is worked out after that.
       local once = { unpack(numbers, from, to) }
@@ -251,18 +234,21 @@ local function judge(i, position, admitted)
       writes = NOTHING
     end
   end
-  if blocked or strikes and retry > 0 and consumes then
+  if blocked or strikes and retry > 0 then
+    local judgeBlock = algorithm(BLOCKS, false, now, clock, operation, numbers)
     -- What is charged to nobody waits in no queue.
     delay = 0
-    local judgeBlock = ofBlocks()
-    remaining, retry, reset, at = judgeBlock(key, open, decide, aligned, state, found, prefix, units, from, to, strikes,
-      writes, next, remaining, retry, reset, at)
+    remaining, retry, reset, at = judgeBlock(blocked, key, open, decide, aligned, state, found, prefix, units, from, to,
+      strikes, writes, next, remaining, retry, reset, at)
+  elseif prefix then
+    local _, _, writeBehind = algorithm(BLOCKS, false, now, clock, operation, numbers)
+    writeBehind(prefix, key, open, add, state, writes, next, reset, at, units)
   else
-    write(key, open, add, aligned, state, found, prefix, writes, next, reset, at, units)
+    write(key, add, aligned, state, found, writes, next, reset, at, units)
   end
   reply[i] = string.format('%d %d %d %d %d', remaining, retry, reset, at, delay)
-  return admitted
+  return admitted, blocked
 end
 
-judge(1, 4, operation ~= CONSUME_DENIED and operation ~= PEEK_DENIED)
+judge(1, 4, operation ~= CONSUME_DENIED and operation ~= PEEK_DENIED, false)
 return table.concat(reply, ' ') .. '.'
