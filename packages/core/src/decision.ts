@@ -208,7 +208,7 @@ export function readAnswer(
     const lone = new SluiceDecision(
       retry === 0,
       only,
-      answer[4],
+      answer[0] < 0 ? 0 : answer[4],
       cost,
       [only],
       limiter,

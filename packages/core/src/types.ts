@@ -282,8 +282,8 @@ export interface Plan {
  * remaining, retryAfter (0: it fits; -1: it never will), reset, at, delay. Where another term denies, the last is the
  * wait that comes of being counted all the same.
  * `at` is the instant the charge was booked on: `now`, or the newest instant the state knows if that is later.
- * A negative remaining says that the key is blocked in the term: -1 by its policy, -2 by hand. Its reset is -1 if the
- * block has no end.
+ * A negative remaining says that the key is blocked in the term: -1 by its policy, -2 by hand. Its delay is then the wait
+ * until that ends, and its reset -1 if it has no end.
  */
 export type Answer = ArrayLike<number> & {
   /** Present where another term denied after some were charged. */

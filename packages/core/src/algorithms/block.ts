@@ -13,7 +13,7 @@ import { MOST } from './exact.js';
 import type { Row } from './outcome.js';
 
 const ENDS = 0;
-const BEGAN = 1;
+export const BEGAN = 1;
 export const BY = 2;
 const STRIKES = 3;
 const FORGETS = 4;

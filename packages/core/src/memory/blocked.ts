@@ -81,7 +81,8 @@ function tell(
   out[REMAINING] = -blocks.by(slot, place);
   out[RETRY] = end === MOST || retry === NEVER ? NEVER : Math.min(end - now + retry, MOST);
   out[RESET] = end === MOST ? NEVER : Math.min(end - now + out[RESET], MOST);
-  out[AT] = now;
+  out[AT] = Math.max(now, blocks.began(slot, place));
+  out[DELAY] = end - now;
 }
 
 /** The numbers of a term that counts no denied request: those of a key that is blocked do not count. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { BLOCK_WIDTH, BY, blockFor, endOf, lastsUntil, rebase, strike } from '../algorithms/block.js';
+import { BEGAN, BLOCK_WIDTH, BY, blockFor, endOf, lastsUntil, rebase, strike } from '../algorithms/block.js';
 import type { Plan } from '../types.js';
 import { Rows } from './column.js';
 
@@ -60,6 +60,11 @@ export class Blocks {
   /** By whom a slot that is blocked in a policy is. */
   by(slot: number, place: number): number {
     return this.#rows.piece(slot)[this.#base(slot, place) + BY];
+  }
+
+  /** When the block of a slot that is blocked in a policy began. */
+  began(slot: number, place: number): number {
+    return this.#rows.piece(slot)[this.#base(slot, place) + BEGAN];
   }
 
   /** Has blocks begin now if the clock has stepped back before they began. */

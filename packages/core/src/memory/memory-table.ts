@@ -84,6 +84,7 @@ export class MemoryTable implements Table<false> {
     const slot = this.#find(key);
     const blocks = this.#blocks;
     const blocked = blockedElsewhere || blocks?.isBlocked(slot, plan, now) === true;
+    if (blocked && charge) blocks?.rebase(slot, plan, now);
     const admitted = blocked
       ? judgeBlocked(this.#ledger, blocks, slot, cost, plan, now)
       : this.#judge.decide(slot, cost, plan, charge, now, deniedElsewhere);
@@ -91,8 +92,7 @@ export class MemoryTable implements Table<false> {
       if (slot > 0) {
         if (admitted) this.#slots.admitted(slot);
         else this.#slots.denied(slot);
-        if (blocked) blocks?.rebase(slot, plan, now);
-        else if (blocks !== undefined) this.#strike(blocks, slot, cost, plan, now);
+        if (!blocked && blocks !== undefined) this.#strike(blocks, slot, cost, plan, now);
       } else if (!blocked && this.#judge.writes) this.#begin(key, admitted, plan, now);
     }
     this.#calls = (this.#calls + 1) % TIDY_EVERY;

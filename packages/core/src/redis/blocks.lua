@@ -59,17 +59,19 @@ local function tell(decide, aligned, state, block, units, from, to)
   local past = ends == MOST and now or ends
   local _, retry = decide(state, past, units, false, unpack(own))
   local remaining, _, reset, at = decide(state, past, 0, false, unpack(own))
-  if ends == now then return remaining, retry, reset, at end
-  if ends == MOST then return -block.by, NEVER, NEVER, now end
+  -- What is charged to nobody waits in no queue.
+  if ends == now then return remaining, retry, reset, at, 0 end
+  at = math.max(now, block.began)
+  if ends == MOST then return -block.by, NEVER, NEVER, at, ends - now end
   retry = retry == NEVER and NEVER or math.min(ends - now + retry, MOST)
-  return -block.by, retry, math.min(ends - now + reset, MOST), now
+  return -block.by, retry, math.min(ends - now + reset, MOST), at, ends - now
 end
 
 -- Judges a request of a key that is blocked, which changes nothing; or one that the policy has denied, with what it said
 -- of it: a strike, which may begin a block.
 local function judgeBlock(blocked, key, open, decide, aligned, state, found, prefix, units, from, to, strikes, writes, next, ...)
   local block, changes = (prefix or not blocked) and unpacked(prefix), not blocked
-  local remaining, retry, reset, at = ...
+  local remaining, retry, reset, at, delay = ...
   if not blocked then
     strike(block, now, unpack(numbers, strikes, strikes + 4))
     if writes == ALWAYS then state, found = next, true end
@@ -78,14 +80,14 @@ local function judgeBlock(blocked, key, open, decide, aligned, state, found, pre
     changes = true
   end
   if blocked or endOf(block, now) > now then
-    remaining, retry, reset, at = tell(decide, aligned, state, block, units, from, to)
+    remaining, retry, reset, at, delay = tell(decide, aligned, state, block, units, from, to)
   end
   if changes then
     put(key, open, state, found, packed(block), reset)
   elseif operation == CONSUME and (found or prefix) and redis.call('PTTL', key) == -1 then
     redis.call('PEXPIRE', key, ttlOf(prefix, reset))
   end
-  return remaining, retry, reset, at
+  return remaining, retry, reset, at, delay
 end
 
 local function isBlocked(prefix)

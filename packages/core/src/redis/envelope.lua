@@ -8,8 +8,8 @@
 --   charged by itself, no more than what remains.
 -- Reply of consume, peek and charge: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
 --   the queue or, where another key denies, the wait that comes of being counted all the same, or the units that a charge
---   took. Of a key that is blocked, remaining is -1 if its policy did that, -2 if somebody did by hand, and reset is -1 if
---   that has no end. A lone key leaves out retry where it is 0, and then delay where that is 0. Of a refund or settlement: now, and for each
+--   took. Of a key that is blocked, remaining is -1 if its policy did that, -2 if somebody did by hand, delay the wait until
+--   that ends, and reset -1 if it does not. A lone key leaves out retry where it is 0, and then delay where that is 0. Of a refund or settlement: now, and for each
 --   key the units that it was to add and could not keep. All as text, which
 --   ends in a full stop: a table is dear to reply, and digits are exact.
 --
@@ -236,10 +236,8 @@ local function judge(i, position, admitted, blocked)
   end
   if blocked or strikes and retry > 0 then
     local judgeBlock = algorithm(BLOCKS, false, now, clock, operation, numbers)
-    -- What is charged to nobody waits in no queue.
-    delay = 0
-    remaining, retry, reset, at = judgeBlock(blocked, key, open, decide, aligned, state, found, prefix, units, from, to,
-      strikes, writes, next, remaining, retry, reset, at)
+    remaining, retry, reset, at, delay = judgeBlock(blocked, key, open, decide, aligned, state, found, prefix, units, from,
+      to, strikes, writes, next, remaining, retry, reset, at, delay)
   elseif prefix then
     local _, _, writeBehind = algorithm(BLOCKS, false, now, clock, operation, numbers)
     writeBehind(prefix, key, open, add, state, writes, next, reset, at, units)
