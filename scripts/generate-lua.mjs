@@ -84,7 +84,12 @@ const branches = names.map((name) => {
   return [`if code == ${codes[name]} then`, ...shared, text, 'end'].join('\n');
 });
 
-const blocks = [`if code == ${SHARED.BLOCKS} then`, read('algorithms/block.lua'), read('redis/blocks.lua'), 'end'].join('\n');
+const blocks = [
+  `if code == ${SHARED.BLOCKS} then`,
+  read('algorithms/block.lua'),
+  read('redis/blocks.lua'),
+  'end',
+].join('\n');
 
 const script = [
   `local function algorithm(code, corrects, now, clock, operation, numbers)\n${[...branches, blocks].join('\n')}\nerror('sluice: unknown algorithm ' .. code)\nend`,
