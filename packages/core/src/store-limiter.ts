@@ -4,6 +4,7 @@
  * @module
  */
 
+import { blockingOf, blocks } from './blocking.js';
 import { isRecord, parseUnits, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
 import type { Decider } from './decider.js';
@@ -276,26 +277,6 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     this.#plans.set(limit, plan);
     return plan;
   }
-}
-
-/** Whether a policy blocks. */
-function blocks(policies: readonly ParsedPolicy[]): boolean {
-  return policies.some(({ block }) => block !== undefined);
-}
-
-/** A table of a store that knows blocks. */
-type BlockingTable<A extends boolean> = {
-  [Name in 'block' | 'unblock']: NonNullable<Table<A>[Name]>;
-};
-
-/** @throws ArgumentError unless the table is of a store that knows blocks. */
-function blockingOf<A extends boolean>(table: Table<A>): BlockingTable<A> {
-  if (table.block === undefined || table.unblock === undefined) {
-    const message =
-      'Expected `store` to know blocks, for `block`, got one whose tables have no `block` and `unblock`.';
-    throw new ArgumentError('ERR_SLUICE_OPTION', message);
-  }
-  return table as BlockingTable<A>;
 }
 
 /** The instant that a clock of the caller's says, if there is one. */

@@ -43,7 +43,7 @@ local function writeBehind(prefix, key, open, add, state, writes, next, reset, a
     add(state, next, at, units, ttl)
   elseif writes ~= NOTHING then
     redis.call('SET', key, (prefix or '') .. next, 'PX', ttl)
-  elseif corrects and reset == 0 then
+  elseif operation == REFUND and reset == 0 then
     put(key, open, false, false, prefix, reset)
   elseif corrects or operation == CONSUME and redis.call('PTTL', key) == -1 then
     redis.call('PEXPIRE', key, ttl)

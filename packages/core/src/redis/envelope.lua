@@ -1,7 +1,8 @@
 -- One decision over any number of policies: all or nothing, in one step.
 --
 -- KEYS: one per policy. ARGV: the numbers, packed as MessagePack.
--- The numbers: what to do (CONSUME …; CONSUME_DENIED and PEEK_DENIED of a request that keys on another node deny); the cost, for a block its ms; the caller's now and 1, or 0 for the server's clock; for each key how many
+-- The numbers: what to do (CONSUME …; CONSUME_DENIED and PEEK_DENIED of a request that keys on another node deny); the
+--   cost, for a block its ms; the caller's now and 1, or 0 for the server's clock; for each key how many
 --   numbers follow, the one that stands for its algorithm, and those of its policy; before those for a charge the
 --   units, for a refund or settlement the units, and the instant and the level of what was charged; after them, where
 --   BLOCKING is added to the algorithm's, the five that a strike takes. A charge is not all or nothing: each key is
@@ -9,7 +10,8 @@
 -- Reply of consume, peek and charge: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
 --   the queue or, where another key denies, the wait that comes of being counted all the same, or the units that a charge
 --   took. Of a key that is blocked, remaining is -1 if its policy did that, -2 if somebody did by hand, delay the wait until
---   that ends, and reset -1 if it does not. A lone key leaves out retry where it is 0, and then delay where that is 0. Of a refund or settlement: now, and for each
+--   that ends, and reset -1 if it does not. A lone key leaves out retry where it is 0, and then delay where that is 0.
+--   Of a refund or settlement: now, and for each
 --   key the units that it was to add and could not keep. All as text, which
 --   ends in a full stop: a table is dear to reply, and digits are exact.
 --
@@ -18,7 +20,7 @@
 -- would have ended before the request (ALIGNED), or false; `refund`, if it corrects; and, of the log, `open` and `add`. `settles`
 -- is true in a `decide` whose state will be settled, so that it is packed whatever comes of it.
 --
--- The only Lua here and in log.lua that calls Redis. Nothing is written before every number has been checked. Numbers
+-- The only Lua, with log.lua and blocks.lua, that calls Redis. Nothing is written before every number has been checked. Numbers
 -- and states are packed, and what one policy needs is kept in locals, because parsing text and making tables and
 -- functions were dearer than deciding.
 
@@ -198,7 +200,7 @@ local function judge(i, position, admitted, blocked)
   local key = KEYS[i]
   if not key then return admitted, blocked end
   local units, code, from, to, strikes = cost, numbers[position + 1], position + 2, position + numbers[position]
-  local after = to + 1
+  local onwards = to + 1
   if code >= BLOCKING then code, strikes, to = code - BLOCKING, to - 4, to - 5 end
   local decide, kind, aligned, _, open, add = algorithm(code)
   local state, found, prefix = read(key, open, kind)
@@ -213,10 +215,10 @@ local function judge(i, position, admitted, blocked)
     units = math.min(numbers[from], remaining)
     remaining, retry, reset, at, delay, writes, next = decide(state, now, units, false, unpack(numbers, from + 1, to))
     delay = units
-    admitted = judge(i + 1, after, admitted, blocked)
+    admitted = judge(i + 1, onwards, admitted, blocked)
   else
     remaining, retry, reset, at, delay, writes, next = decide(state, now, units, false, unpack(numbers, from, to))
-    admitted, blocked = judge(i + 1, after, admitted and retry == 0, blocked)
+    admitted, blocked = judge(i + 1, onwards, admitted and retry == 0, blocked)
     if writes == ALWAYS and not admitted and retry == 0 then
       -- Another policy denies, but here the request counts, and the wait is worked out after that.
       local once = { unpack(numbers, from, to) }
