@@ -11,7 +11,11 @@ const OPERATIONS = {
   ...{ CONSUME: 0, PEEK: 1, CHARGE: 2, REFUND: 3, SETTLE: 4, FORGET: 5 },
   // Of a request that other keys deny, which lie elsewhere.
   ...{ CONSUME_DENIED: 6, PEEK_DENIED: 7 },
+  ...{ BLOCK: 8, UNBLOCK: 9 },
 };
+
+/** Added to the number of an algorithm: what a strike takes follows the numbers of the policy. */
+const BLOCKING = 32;
 
 /** What outcome.ts and exact.ts call so. */
 const SHARED = {
@@ -20,6 +24,10 @@ const SHARED = {
   UP: true,
   // Says of an algorithm that a key mostly ends when it would have ended before the request.
   ALIGNED: true,
+  // What block.lua packs: its first byte, and how many there are. By BLOCKS the script knows what it needs for them.
+  ...{ BLOCKED: 66, BLOCK_BYTES: 50, BLOCKING, BLOCKS: 0 },
+  // How long a key lives in addition to what it means, and at least where its clock is not the server's.
+  ...{ SLACK: 500, LEAST_TTL_UNDER_OTHER_CLOCKS: 60_000 },
   ...OPERATIONS,
 };
 
@@ -61,8 +69,11 @@ function partsOf(path) {
   return { decides: lines.slice(0, middle), returns: lines[middle], corrects: lines.slice(middle + 1), end };
 }
 
+/** Those that are no algorithms. */
+const SHARED_FILES = ['block.lua', 'exact.lua'];
+
 const names = readdirSync(new URL('algorithms/', folder))
-  .filter((file) => file.endsWith('.lua') && file !== 'exact.lua')
+  .filter((file) => file.endsWith('.lua') && !SHARED_FILES.includes(file))
   .map((file) => file.slice(0, -'.lua'.length))
   .sort();
 
@@ -81,8 +92,15 @@ const branches = names.map((name) => {
   return [`if code == ${codes[name]} then`, ...shared, text, 'end'].join('\n');
 });
 
+const blocks = [
+  `if code == ${SHARED.BLOCKS} then`,
+  read('algorithms/block.lua'),
+  read('redis/blocks.lua'),
+  'end',
+].join('\n');
+
 const script = [
-  `local function algorithm(code, corrects)\n${branches.join('\n')}\nerror('sluice: unknown algorithm ' .. code)\nend`,
+  `local function algorithm(code, corrects, now, clock, operation, numbers)\n${[...branches, blocks].join('\n')}\nerror('sluice: unknown algorithm ' .. code)\nend`,
   read('redis/envelope.lua'),
 ].join('\n');
 
@@ -93,6 +111,9 @@ export const OPERATIONS = ${JSON.stringify(OPERATIONS)} as const;
 
 /** By what number the script knows an algorithm. */
 export const CODES = ${JSON.stringify(codes)} as const;
+
+/** Added to that number where what a strike takes follows. */
+export const BLOCKING = ${BLOCKING};
 
 /** The name by which a server that has seen the script knows it. */
 export const sha1 = '${createHash('sha1').update(script).digest('hex')}';

@@ -23,6 +23,8 @@ const BETWEEN_SWEEPS_MS = 500;
  * A charge is kept for later if nothing of it was run, and is never sent again where it may have been.
  */
 export class ChargingTable implements Table<true> {
+  readonly block: Table<true>['block'];
+  readonly unblock: Table<true>['unblock'];
   readonly #table: Table<true>;
   readonly #debts: Debts;
   readonly #now: () => number | undefined;
@@ -35,6 +37,9 @@ export class ChargingTable implements Table<true> {
     this.#table = table;
     this.#debts = debts;
     this.#now = now;
+    // As the store has them, or has none.
+    this.block = table.block?.bind(table);
+    this.unblock = table.unblock?.bind(table);
   }
 
   get gate(): Gate | undefined {

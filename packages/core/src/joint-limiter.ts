@@ -8,7 +8,7 @@ import { checkObject, refuseUnknown } from './check.js';
 import { ArgumentError } from './errors.js';
 import { type KeyKinds, parseLimits } from './kinds.js';
 import type { JointUpdateOptions, Keys, Limiter, RequestOptions } from './limiter.js';
-import type { Decision, Eventually, ParsedPolicy } from './types.js';
+import type { Decision, Duration, Eventually, ParsedPolicy } from './types.js';
 import type { LimiterEvents, LimiterListener } from './watch/events.js';
 import type { LimiterReport, WatchedLimiter } from './watch/watched-limiter.js';
 
@@ -40,6 +40,14 @@ export class JointLimiter<A extends boolean> implements Limiter<A, Keys> {
 
   reset(keys: Keys): Eventually<A, void> {
     return this.#by(keys, (id) => this.#limiter.reset(id));
+  }
+
+  block(keys: Keys, duration: Duration): Eventually<A, void> {
+    return this.#by(keys, (id) => this.#limiter.block(id, duration));
+  }
+
+  unblock(keys: Keys): Eventually<A, void> {
+    return this.#by(keys, (id) => this.#limiter.unblock(id));
   }
 
   /** Consumes for the keys that the id stands for. */

@@ -50,6 +50,28 @@ describe('An audit', () => {
     });
   });
 
+  it.each([false, true])(
+    'leaves out what a block denies, but for the strike that began it (countDenied: %s)',
+    (countDenied) => {
+      const block = { after: 1, for: 5000 };
+      const { audit, consume, limiter } = stage([
+        { algorithm: 'fixed-window', limit: 2, window: 1000, countDenied, block },
+      ]);
+      // Two fit, the third is a strike, the rest is denied by the block: the log would admit those of 2000 on.
+      for (const at of [0, 0, 0, 500, 2000, 4999]) consume(at);
+      consume(5000);
+      limiter.block('a', 100);
+      consume(5001);
+      expect(consume(5101).allowed).toBe(true);
+      expect(audit.report().policies.default).toMatchObject({
+        decisions: 5,
+        exactDenies: 1,
+        independent: { falseAllows: 0, falseDenies: 0 },
+        unexplained: 0,
+      });
+    },
+  );
+
   it('counts a false allow, and the burst that it made', () => {
     // At 1500 the two of 900 count as one, and are both in the window: 3 of 2 are admitted in it.
     // At 1800 they count as 0.4: with the one of 1500, as little as needs 2. The log has the two of 900.

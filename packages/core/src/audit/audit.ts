@@ -43,6 +43,8 @@ interface Memory {
   expires: number;
   /** How many numbers it holds. */
   size: number;
+  /** Whether it was blocked when it was last seen; nothing that is new to the audit can have had a strike. */
+  blocked: boolean;
 }
 
 /**
@@ -131,9 +133,11 @@ export class Audit {
     if (now === undefined || !concerned) return;
     this.#tidy(now);
     const memory = this.#recall(nameOf(given), now);
+    const counts = isCounted(decision, memory.blocked);
+    memory.blocked = decision.block !== undefined;
     let size = 0;
     this.#examiners.forEach((examiner, i) => {
-      if (examiner.concerns(decision)) {
+      if (counts && examiner.concerns(decision)) {
         memory.histories[i] ??= examiner.begin();
         examiner.observe(memory.histories[i], decision, now);
       }
@@ -150,7 +154,12 @@ export class Audit {
     const known = this.#keys.use(key);
     if (known !== undefined && known.expires > now) return known;
     this.#drop(key);
-    const memory: Memory = { histories: this.#examiners.map(() => undefined), expires: 0, size: 0 };
+    const memory: Memory = {
+      histories: this.#examiners.map(() => undefined),
+      expires: 0,
+      size: 0,
+      blocked: true,
+    };
     this.#keys.add(key, memory);
     return memory;
   }
@@ -181,6 +190,11 @@ export class Audit {
 /** The key as it is held: what a client sends must not decide how much that is. */
 function nameOf(key: string): string {
   return key.length > LONGEST_KEY ? digest(key) : key;
+}
+
+/** Whether a decision was made by limits. That of a key that is blocked was not, but the strike was that began the block. */
+function isCounted({ block }: Decision, wasBlocked: boolean): boolean {
+  return block === undefined || (block.by === 'policy' && !wasBlocked);
 }
 
 function parseOptions(options: AuditOptions): { sample: number; maxKeys: number } {

@@ -129,7 +129,7 @@ describe('the options of a route', () => {
       partitionSecret: ['a secret of all routes', 'a secret of this one'],
     };
     const others = ['handler', 'body', 'contentType', 'throw'];
-    const buckets = ['capacity', 'maxDelay', 'buckets', 'edge', 'rounding', 'countDenied'];
+    const buckets = ['block', 'capacity', 'maxDelay', 'buckets', 'edge', 'rounding', 'countDenied'];
     expect(Object.keys(values).sort()).toEqual(
       KNOWN.filter((option) => !isPolicy(option) && ![...others, ...buckets].includes(option)).sort(),
     );

@@ -35,7 +35,7 @@ export interface LayeredStoreOptions {
   readonly store: Store<true>;
   /** `'strict'` asks the store for every decision but denials that it has given already, and that still hold. */
   readonly mode: LayeredMode;
-  /** How the processes tell each other of refunds, settlements and resets. Default: not at all. */
+  /** How the processes tell each other of refunds, settlements, resets and blocks by hand. Default: not at all. */
   readonly transport?: Transport | undefined;
   /** Called when a message could not be sent, or was none; it is ignored. Default: a warning, once. */
   readonly onMessageError?: ((event: MessageErrorEvent) => void) | undefined;
@@ -44,7 +44,7 @@ export interface LayeredStoreOptions {
 /**
  * Decides in this process what needs no asking.
  *
- * In mode `'strict'` that is a denial, which nothing but time can end, or a refund, settlement or reset. Whoever keeps
+ * In mode `'strict'` that is a denial, which nothing but time can end, or a refund, settlement, reset or `unblock`. Whoever keeps
  * sending requests while denied costs the shared store next to nothing. {@link LayeredStore.bound} says how far a decision
  * may be from the store's own.
  *
@@ -156,7 +156,7 @@ function boundOf(tells: boolean): string {
   const others = tells
     ? 'until the message of it arrives there'
     : 'as long as its denial lasts (there is no transport)';
-  return `strict: nothing is admitted or denied that its store would not; but a key that was given units back, or was reset, by another process may stay denied ${others}, at most ${LONGEST_MS} ms.`;
+  return `strict: nothing is admitted or denied that its store would not; but a key that was given units back, was reset or unblocked by another process may stay denied ${others}, at most ${LONGEST_MS} ms.`;
 }
 
 function warnOfMessage({ error }: MessageErrorEvent): void {

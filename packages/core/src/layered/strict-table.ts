@@ -31,6 +31,8 @@ interface Told {
  * here at once, elsewhere when the word has got there.
  */
 export class StrictTable implements Table<true> {
+  readonly block: Table<true>['block'];
+  readonly unblock: Table<true>['unblock'];
   readonly #table: Table<true>;
   readonly #counts: LayeredCounts;
   readonly #remembers: boolean;
@@ -45,6 +47,10 @@ export class StrictTable implements Table<true> {
     this.#counts = counts;
     this.#remembers = remembers;
     this.#told = told;
+    // Where the store has them.
+    const { block, unblock } = table;
+    this.block = block && ((id, ...rest) => this.#forgetting(id, block.call(table, id, ...rest)));
+    this.unblock = unblock && ((id, ...rest) => this.#forgetting(id, unblock.call(table, id, ...rest)));
   }
 
   get gate(): Gate | undefined {

@@ -8,7 +8,7 @@ import { checkObject, refuseUnknown } from '../check.js';
 import type { Decider } from '../decider.js';
 import type { RequestOptions } from '../limiter.js';
 import { parsePolicies } from '../policy.js';
-import type { Decision, Eventually, ParsedPolicy, Policy } from '../types.js';
+import type { Decision, Duration, Eventually, ParsedPolicy, Policy } from '../types.js';
 import type { Observer } from './observer.js';
 
 /** Policies that decide in the shadow of a limiter's own. */
@@ -82,6 +82,14 @@ export class Candidate<A extends boolean> implements Observer {
 
   reset(key: string): void {
     quietly(this.#decider.reset(key));
+  }
+
+  block(key: string, duration: Duration): void {
+    quietly(this.#decider.block(key, duration));
+  }
+
+  unblock(key: string): void {
+    quietly(this.#decider.unblock(key));
   }
 
   close(): void {
