@@ -11,6 +11,7 @@ const OPERATIONS = {
   ...{ CONSUME: 0, PEEK: 1, CHARGE: 2, REFUND: 3, SETTLE: 4, FORGET: 5 },
   // Of a request that other keys deny, which lie elsewhere.
   ...{ CONSUME_DENIED: 6, PEEK_DENIED: 7 },
+  RESERVE: 8,
 };
 
 /** What outcome.ts and exact.ts call so. */
@@ -20,6 +21,8 @@ const SHARED = {
   UP: true,
   // Says of an algorithm that a key mostly ends when it would have ended before the request.
   ALIGNED: true,
+  // Added to the kind of a state that stands ahead of now; no kind is as great.
+  AHEAD: 128,
   ...OPERATIONS,
 };
 

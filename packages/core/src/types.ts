@@ -291,6 +291,19 @@ export interface Table<A extends boolean = boolean> {
     now: number | undefined,
   ): Eventually<A, Answer>;
   /**
+   * Judges, and charges at the first instant at which every term admits, if the request goes on within `mostWaitMs`; the
+   * delays of the answer are the waits until then, and the rest is as `decide` would say it at that instant. Nobody is
+   * admitted in between. Otherwise answers as `decide` does without `charge`. The cost is at least 1, and no term counts
+   * what is denied. Absent where nothing can be reserved.
+   */
+  reserve?(
+    id: string,
+    cost: number,
+    plan: Plan,
+    mostWaitMs: number,
+    now: number | undefined,
+  ): Eventually<A, Answer>;
+  /**
    * Charges each policy by itself, up to its units and no more than what remains in it: what was used elsewhere while
    * the store could not be asked. Returns how it stands after that, as `decide` does of a request that costs nothing, but
    * with the units that were taken in place of the delay.

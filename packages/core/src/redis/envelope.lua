@@ -4,10 +4,11 @@
 -- The numbers: what to do (CONSUME …; CONSUME_DENIED and PEEK_DENIED of a request that keys on another node deny); the cost; the caller's now and 1, or 0 for the server's clock; for each key how many
 --   numbers follow, the one that stands for its algorithm, and those of its policy; before those for a charge the
 --   units, for a refund or settlement the units, and the instant and the level of what was charged. A charge is not all or
---   nothing: each key is charged by itself, no more than what remains.
--- Reply of consume, peek and charge: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
+--   nothing: each key is charged by itself, no more than what remains. Last of all, for a reservation, the most ms that it
+--   may wait.
+-- Reply of consume, peek, charge and reserve: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
 --   the queue or, where another key denies, the wait that comes of being counted all the same, or the units that a charge
---   took. A lone key leaves out retry where it is 0, and then delay where that is 0. Of a refund or settlement: now, and for each
+--   took, or the whole wait of a reservation. A lone key leaves out retry where it is 0, and then delay where that is 0. Of a refund or settlement: now, and for each
 --   key the units that it was to add and could not keep. All as text, which
 --   ends in a full stop: a table is dear to reply, and digits are exact.
 --
@@ -15,6 +16,10 @@
 -- do not, and making a function costs. It returns `decide`; what a state of it begins with; whether a key mostly ends when it
 -- would have ended before the request (ALIGNED), or false; `refund`, if it corrects; and, of the log, `open` and `add`. `settles`
 -- is true in a `decide` whose state will be settled, so that it is packed whatever comes of it.
+--
+-- A state that is charged by reservations stands ahead of now, and says so: its kind plus AHEAD, the instant that it stands
+-- at, and then the state (of a log, whose newest entry is at that instant, only the kind). Nobody passes before. From that
+-- instant on it is a state as any other, and what is written next says nothing of it any more.
 --
 -- The only Lua here and in log.lua that calls Redis. Nothing is written before every number has been checked. Numbers
 -- and states are packed, and what one policy needs is kept in locals, because parsing text and making tables and
@@ -24,6 +29,8 @@ local SLACK = 500
 -- How far the TTL that a key has may be from the one that it should have: less than SLACK.
 local NEAR = 250
 local LEAST_TTL_UNDER_OTHER_CLOCKS = 60000
+-- Bytes in front of a state that stands ahead of now.
+local MARK = 9
 
 -- The store packs none that is negative or a fraction. No algorithm takes more than seven.
 local operation, cost, clock, size, code, a, b, c, d, e, f, g = cmsgpack.unpack(ARGV[1])
@@ -37,8 +44,8 @@ if now < 0 then
 end
 
 -- A lone policy asked to consume, which is nearly all traffic: what `read`, `judge` and `write` do below, in a straight line.
--- Whatever changes there changes here.
-if operation == CONSUME and not KEYS[2] then
+-- Whatever changes there changes here. It is left where there are reservations, which only those heed.
+while operation == CONSUME and not KEYS[2] do
   if cost > MOST or clock > MOST or size > MOST or a > MOST or b > MOST
     or c and (c > MOST or d > MOST) or e and (e > MOST or f > MOST or g > MOST) then
     error('sluice: expected whole numbers up to 2^53 - 1')
@@ -48,10 +55,14 @@ if operation == CONSUME and not KEYS[2] then
   local state, found
   if open then
     state, found = open(key)
+    if state.ahead then break end
   else
     state = redis.call('GET', key)
-    -- What another algorithm left says nothing to this one.
-    if state and string.byte(state) ~= kind then state = false end
+    if state and string.byte(state) ~= kind then
+      if string.byte(state) == kind + AHEAD then break end
+      -- What another algorithm left says nothing to this one.
+      state = false
+    end
     found = state
   end
   local remaining, retry, reset, at, delay, writes, next = decide(state, now, cost, false, a, b, c, d, e, f, g)
@@ -78,22 +89,28 @@ local numbers = { cmsgpack.unpack(ARGV[1]) }
 if math.max(unpack(numbers)) > MOST then error('sluice: expected whole numbers up to 2^53 - 1') end
 local corrects = operation == REFUND or operation == SETTLE
 
--- The log is read and written in parts, every other state as a whole. Returns the state, and whether there is one.
+-- The log is read and written in parts, every other state as a whole. Returns the state, whether there is one, and the
+-- instant up to which there are reservations, or were.
 local function read(key, open, kind)
-  if open then return open(key) end
+  if open then
+    local log, found = open(key)
+    return log, found, log.ahead or 0
+  end
   local state = redis.call('GET', key)
+  if not state or string.byte(state) == kind then return state, state, 0 end
   -- What another algorithm left says nothing to this one.
-  if state and string.byte(state) ~= kind then state = false end
-  return state, state
+  if string.byte(state) ~= kind + AHEAD then return false, false, 0 end
+  return string.sub(state, MARK + 1), true, (struct.unpack('<d', state, 2))
 end
 
 -- Stores what is to be written of a key. How long it lives is only garbage collection: what is stale counts as absent.
-local function write(key, add, aligned, state, found, writes, next, reset, at, units)
+local function write(key, add, aligned, state, found, ahead, writes, next, reset, at, units)
   local ttl = reset + SLACK
   if clock > 0 and ttl < LEAST_TTL_UNDER_OTHER_CLOCKS then ttl = LEAST_TTL_UNDER_OTHER_CLOCKS end
   if writes ~= NOTHING and add then
     add(state, next, at, units, ttl)
   elseif writes ~= NOTHING then
+    if ahead > now then next = struct.pack('<Bd', string.byte(next) + AHEAD, ahead) .. next end
     local has = aligned and found and clock == 0 and redis.call('PTTL', key)
     if has and has > ttl - NEAR and has < ttl + NEAR then
       redis.call('SET', key, next, 'KEEPTTL')
@@ -104,6 +121,11 @@ local function write(key, add, aligned, state, found, writes, next, reset, at, u
     -- A refund may take the last entry of a log; and a key that has lost its TTL would live for ever.
     redis.call('PEXPIRE', key, ttl)
   end
+  if add and (ahead > now or state.ahead) and (writes ~= NOTHING or corrects) then
+    local byte = string.byte(redis.call('GETRANGE', key, 0, 0))
+    local kind = byte and byte % AHEAD
+    if kind then redis.call('SETRANGE', key, 0, string.char(ahead > now and kind + AHEAD or kind)) end
+  end
 end
 
 if corrects then
@@ -113,60 +135,124 @@ if corrects then
     local key = KEYS[i]
     if not key then return end
     local units, from, to = numbers[position + 2], position + 3, position + numbers[position]
-    local decide, kind, aligned, refund, open, add = algorithm(numbers[position + 1], true)
-    local state, found = read(key, open, kind)
+    local decide, kind, aligned, refund, open, add, recede = algorithm(numbers[position + 1], true)
+    local state, found, ahead = read(key, open, kind)
     -- All are read before any is written: what fails then has changed nothing.
     correct(i + 1, to + 1)
 
+    -- It stands ahead no more.
+    if units > 0 and ahead > 0 and ahead <= now and not open then redis.call('SET', key, state, 'KEEPTTL') end
+    local time = math.max(now, ahead)
     local lacking, remaining, retry, reset, at, delay, writes, next = 0
     if units > 0 and operation == REFUND and found then
-      next = refund(state, now, units, unpack(numbers, from, to))
+      next = refund(state, time, units, unpack(numbers, from, to))
       if open then next = open(key) end
-      remaining, retry, reset, at = decide(next, now, 0, false, unpack(numbers, from + 2, to))
+      if recede and time > now then
+        next, ahead = recede(next, time, now, numbers[from + 2])
+        time = ahead
+      end
+      remaining, retry, reset, at = decide(next, time, 0, false, unpack(numbers, from + 2, to))
+      reset = reset + time - now
       writes = reset > 0 and not open and ALWAYS or NOTHING
       if reset == 0 then redis.call('DEL', key) end
     elseif units > 0 and operation == SETTLE then
       -- Beyond the limit too.
-      remaining, retry, reset, at, delay, writes, next = decide(state, now, 0, true, unpack(numbers, from + 2, to))
-      local settled, less = refund(open and state or next, now, -units, unpack(numbers, from, to))
+      remaining, retry, reset, at, delay, writes, next = decide(state, time, 0, true, unpack(numbers, from + 2, to))
+      local settled, less = refund(open and state or next, time, -units, unpack(numbers, from, to))
       lacking = less or 0
       if not open then
         next = settled
-        remaining, retry, reset, at = decide(settled, now, 0, false, unpack(numbers, from + 2, to))
+        remaining, retry, reset, at = decide(settled, time, 0, false, unpack(numbers, from + 2, to))
         if reset > 0 then writes = ALWAYS end
       elseif settled then
-        remaining, retry, reset, at = decide(open(key), now, 0, false, unpack(numbers, from + 2, to))
+        remaining, retry, reset, at = decide(open(key), time, 0, false, unpack(numbers, from + 2, to))
       elseif numbers[from] > at - numbers[to] then
         -- Nothing was charged at first, so there is no entry of it.
         writes, reset = ALWAYS, numbers[to]
       end
+      reset = reset + time - now
     end
     corrected[1 + i] = string.format('%d', math.max(0, lacking))
-    if reset then write(key, add, aligned, state, found, writes, next, reset, at, units) end
+    if reset then write(key, add, aligned, state, found, ahead, writes, next, reset, at, units) end
   end
 
   correct(1, 4)
   return table.concat(corrected, ' ') .. '.'
 end
 
--- Judges the keys from i on, given whether those before admit; returns whether all do, and adds what it replies.
 local reply = {}
+
+-- Charges all keys at the first instant at which all admit, if that is within the last number.
+if operation == RESERVE then
+  local parts, from, time = {}, 4, now
+  for i, key in ipairs(KEYS) do
+    local to = from + numbers[from]
+    local decide, kind, aligned, _, open, add = algorithm(numbers[from + 1])
+    local state, found, ahead = read(key, open, kind)
+    time = math.max(time, ahead)
+    parts[i] = { decide, state, { unpack(numbers, from + 2, to) }, aligned, add, state, found }
+    from = to + 1
+  end
+  -- Returns the first instant from `time` on at which all admit, if there is one, and how long they hold the request then.
+  local function fits()
+    local first, held = time, 0
+    for _, part in ipairs(parts) do
+      local decide, state, own = unpack(part, 1, 3)
+      local remaining, retry, reset, at, delay, writes, next = decide(state, time, cost, false, unpack(own))
+      if retry == NEVER then return end
+      if retry > 0 then first = math.max(first, at + retry) end
+      held = math.max(held, delay)
+      -- What is taken over from other numbers is so for the wait that was just told.
+      if retry > 0 and writes == ALWAYS then part[2] = next end
+      part.outcome = { writes, next, remaining, reset, at, delay }
+    end
+    return first, held
+  end
+
+  local most = now + numbers[#numbers]
+  local first, held = fits()
+  if first and first > time and first <= most then
+    time = first
+    first, held = fits()
+  end
+  if first == time and time + held <= most then
+    for i, part in ipairs(parts) do
+      local writes, next, remaining, reset, at, delay = unpack(part.outcome)
+      local aligned, add, state, found = unpack(part, 4, 7)
+      local ahead = time > now and at or 0
+      write(KEYS[i], add, aligned, state, found, ahead, writes, next, reset + at - now, at, cost)
+      reply[i] = string.format('%d 0 %d %d %d', remaining, reset, at, time - now + delay)
+    end
+    return table.concat(reply, ' ') .. '.'
+  end
+end
+
+-- Judges the keys from i on, given whether those before admit; returns whether all do, and adds what it replies.
 local function judge(i, position, admitted)
   local key = KEYS[i]
   if not key then return admitted end
   local units, from, to = cost, position + 2, position + numbers[position]
   local decide, kind, aligned, _, open, add = algorithm(numbers[position + 1])
-  local state, found = read(key, open, kind)
+  local state, found, ahead = read(key, open, kind)
+
+  -- Where there are reservations, nobody passes before, and nothing is written.
+  local wait = math.max(0, ahead - now)
+  local time = now + wait
 
   local remaining, retry, reset, at, delay, writes, next
   if operation == CHARGE then
-    remaining = decide(state, now, 0, false, unpack(numbers, from + 1, to))
-    units = math.min(numbers[from], remaining)
-    remaining, retry, reset, at, delay, writes, next = decide(state, now, units, false, unpack(numbers, from + 1, to))
+    remaining = decide(state, time, 0, false, unpack(numbers, from + 1, to))
+    units = wait > 0 and 0 or math.min(numbers[from], remaining)
+    remaining, retry, reset, at, delay, writes, next = decide(state, time, units, false, unpack(numbers, from + 1, to))
     delay = units
     admitted = judge(i + 1, to + 1, admitted)
   else
-    remaining, retry, reset, at, delay, writes, next = decide(state, now, units, false, unpack(numbers, from, to))
+    remaining, retry, reset, at, delay, writes, next = decide(state, time, units, false, unpack(numbers, from, to))
+    if wait > 0 then
+      if units > 0 and retry ~= NEVER then retry = math.min(retry + wait, MOST) end
+      delay = units == 0 and delay > 0 and math.min(delay + wait, MOST) or 0
+      writes = units > 0 and IF_ADMITTED or NOTHING
+    end
     admitted = judge(i + 1, to + 1, admitted and retry == 0)
     if writes == ALWAYS and not admitted and retry == 0 then
       -- Another policy denies, but here the request counts, and the wait is worked out after that.
@@ -178,14 +264,17 @@ local function judge(i, position, admitted)
     elseif not admitted then
       delay = 0
     end
-    if operation == PEEK or operation == PEEK_DENIED or writes == IF_ADMITTED and not admitted then
+    if operation ~= CONSUME and operation ~= CONSUME_DENIED or writes == IF_ADMITTED and not admitted then
       -- What the request is told of its own chances, and the rest as it stands without it.
       local _
-      remaining, _, reset, at = decide(state, now, 0, false, unpack(numbers, from, to))
+      remaining, _, reset, at = decide(state, time, 0, false, unpack(numbers, from, to))
       writes = NOTHING
     end
   end
-  write(key, add, aligned, state, found, writes, next, reset, at, units)
+  if wait > 0 then
+    remaining, reset = 0, math.min(reset + wait, MOST)
+  end
+  write(key, add, aligned, state, found, ahead, writes, next, reset, at, units)
   reply[i] = string.format('%d %d %d %d %d', remaining, retry, reset, at, delay)
   return admitted
 end

@@ -63,6 +63,17 @@ export class RedisTable implements Table<true> {
     return this.#run(id, plan, numbers, (reply) => readReply(reply, plan));
   }
 
+  reserve(
+    id: string,
+    cost: number,
+    plan: Plan,
+    mostWaitMs: number,
+    now: number | undefined,
+  ): Promise<Answer> {
+    const numbers = packed(OPERATIONS.RESERVE, cost, plan, undefined, now, mostWaitMs);
+    return this.#run(id, plan, numbers, (reply) => readReply(reply, plan));
+  }
+
   charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {
     const each = units.map((count) => [count]);
     const numbers = packed(OPERATIONS.CHARGE, 0, plan, each, now);
@@ -119,19 +130,21 @@ export class RedisTable implements Table<true> {
   }
 }
 
-/** The numbers as envelope.lua takes them: for each term those of `each`, if there are any, and its own. */
+/** The numbers as envelope.lua takes them: for each term those of `each`, if there are any, and its own; then the `last`. */
 function packed(
   operation: number,
   cost: number,
   plan: Plan,
   each: readonly (readonly number[])[] | undefined,
   now: number | undefined,
+  ...last: readonly number[]
 ): Buffer {
   const numbers = [operation, cost, now === undefined ? 0 : whole(now) + 1];
   plan.terms.forEach((term, i) => {
     const own = each === undefined ? [] : each[i];
     numbers.push(1 + own.length + term.numbers.length, CODES[term.algorithm], ...own, ...term.numbers);
   });
+  numbers.push(...last);
   return pack(numbers);
 }
 
