@@ -17,7 +17,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** The longest span accepted, so that an instant plus two spans is still a safe integer. About 31,000 years. */
-const LONGEST = 1e15;
+export const LONGEST_DURATION = 1e15;
 
 /**
  * Returns `value` in whole milliseconds.
@@ -27,7 +27,7 @@ const LONGEST = 1e15;
  */
 export function parseDuration(value: unknown, name: string, code: ErrorCode): number {
   const ms = typeof value === 'string' ? fromText(value) : value;
-  if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 1 || ms > LONGEST) {
+  if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 1 || ms > LONGEST_DURATION) {
     throw expected(
       code,
       name,

@@ -111,6 +111,17 @@ export function planOf(policies: readonly ParsedPolicy[], limits: readonly numbe
   return { places, terms };
 }
 
+/** Returns the plan, but that no term of it counts what is denied. */
+export function withoutCounting(plan: Plan, policies: readonly ParsedPolicy[]): Plan {
+  const counts = (i: number) => policies[plan.places[i]].countDenied;
+  if (!plan.terms.some((_, i) => counts(i))) return plan;
+  // It is the last number of those that have it.
+  const terms = plan.terms.map((term, i) =>
+    counts(i) ? { ...term, numbers: [...term.numbers.slice(0, -1), 0] } : term,
+  );
+  return { ...plan, terms };
+}
+
 /** Returns the plan of a request that brings no limits along. */
 export function ownPlan(policies: readonly ParsedPolicy[]): Plan {
   return planOf(

@@ -145,7 +145,10 @@ export interface Decision {
   readonly retryAfterMs: number;
   /** The least wait after which the binding policy finds the key as new. */
   readonly resetMs: number;
-  /** How long the caller should hold the request (leaky bucket only, else 0). */
+  /**
+   * How long the caller should hold the request (leaky bucket only, else 0). Of a request that `acquire` let go on, how
+   * long it was held.
+   */
   readonly delayMs: number;
   /** The units asked for. */
   readonly cost: number;
