@@ -93,6 +93,10 @@ export class ExpectedLives {
         else this.#note({ id, cost, plan, charge, now, answer, began }, judges, keysOf(id));
         return answer;
       },
+      reserve: (id, ...rest) => {
+        forget(id);
+        return table.reserve?.(id, ...rest) as Promise<Answer>;
+      },
       charge: (id, ...rest) => {
         forget(id);
         return table.charge(id, ...rest);

@@ -1,4 +1,4 @@
-import { MemoryStore, type Store, type Table } from '@sluice/core';
+import { type Answer, MemoryStore, type Store, type Table } from '@sluice/core';
 import { single } from './backends.js';
 import { compare } from './parity/compare.js';
 import { shrink } from './parity/shrink.js';
@@ -20,6 +20,7 @@ function wrongStore(change: (table: Table<false>) => Partial<Table<false>>): Sto
       const table = store.open(name, policies);
       return {
         decide: (...args) => table.decide(...args),
+        reserve: (...args) => table.reserve?.(...args) as Answer,
         charge: (...args) => table.charge(...args),
         correct: (...args) => table.correct(...args),
         reset: (...args) => table.reset(...args),

@@ -5,9 +5,13 @@
  */
 
 import {
+  AcquireError,
+  type AcquireOptions,
+  type Answer,
   ArgumentError,
   createLimiter,
   type Decision,
+  type Eventually,
   type Limiter,
   type LimiterOptions,
   manualClock,
@@ -33,12 +37,14 @@ export interface Tally {
   refunds: number;
   settlements: number;
   charges: number;
+  /** How many requests wait for a place that they have got. */
+  waits: number;
   /** How often other numbers took over. */
   changes: number;
 }
 
 export function newTally(): Tally {
-  return { steps: 0, allowed: 0, denied: 0, refunds: 0, settlements: 0, charges: 0, changes: 0 };
+  return { steps: 0, allowed: 0, denied: 0, refunds: 0, settlements: 0, charges: 0, waits: 0, changes: 0 };
 }
 
 /** Runs the trace on both stores, under a limiter name that neither has used. */
@@ -60,6 +66,11 @@ export async function compare(
     const of = decisions.get(step.of ?? -1);
     const left = await outcome(() => act(ours, step, of?.ours));
     const right = await outcome(() => act(theirs, step, of?.theirs));
+    const told = firstDifference(ours.tap.reserved, theirs.tap.reserved);
+    if (told !== undefined) {
+      const [memory, redis] = [ours.tap.reserved, theirs.tap.reserved];
+      return { step, field: 'what was reserved', memory, redis };
+    }
     const field = firstDifference(left, right);
     if (field !== undefined) {
       return { step, field, memory: valueAt(left, field), redis: valueAt(right, field) };
@@ -70,6 +81,7 @@ export async function compare(
     else if (step.do === 'settle') tally.settlements += 1;
     else if (step.do === 'charge') tally.charges += 1;
     else if (step.do === 'update' || step.do === 'reopen') tally.changes += 1;
+    else if (step.do === 'acquire' && (ours.tap.reserved?.wait ?? 0) > 0) tally.waits += 1;
     else if (isDecision(left)) tally[left.allowed ? 'allowed' : 'denied'] += 1;
   }
   ours.limiter.close();
@@ -103,7 +115,16 @@ class Side {
 /** How many numbers of an answer belong to one policy. */
 const WIDTH = 5;
 
-/** A store that lets its last limiter's table be reached: limiters charge it by themselves only after an outage. */
+/** What a table said to a reservation, and how long it waits; nothing if it has no place. */
+interface ToldToWait {
+  readonly answer: readonly number[];
+  readonly wait: number | undefined;
+}
+
+/**
+ * A store that lets its last limiter's table be reached: limiters charge it by themselves only after an outage. Whoever is
+ * told to wait by it is not.
+ */
 class Tap<A extends boolean> implements Store<A> {
   readonly async: A;
   readonly takesKinds = true;
@@ -112,6 +133,8 @@ class Tap<A extends boolean> implements Store<A> {
   plan: Plan | undefined;
   /** And who asked. */
   id = '';
+  /** What was said to the last reservation. */
+  reserved: ToldToWait | undefined;
   readonly #store: Store<A>;
 
   constructor(store: Store<A>) {
@@ -128,12 +151,27 @@ class Tap<A extends boolean> implements Store<A> {
         this.id = args[0];
         return table.decide(...args);
       },
+      reserve: (...args) => {
+        const said = table.reserve?.(...args) as Eventually<A, Answer>;
+        const note = (answer: Answer) => this.#noteReserved(answer, args[2], args[3]);
+        return (said instanceof Promise ? said.then(note) : note(said as Answer)) as Eventually<A, Answer>;
+      },
       charge: (...args) => table.charge(...args),
       correct: (...args) => table.correct(...args),
       reset: (...args) => table.reset(...args),
       update: (policies) => table.update?.(policies),
       close: () => table.close(),
     };
+  }
+
+  #noteReserved(said: Answer, { terms }: Plan, mostWaitMs: number): Answer {
+    // A row in memory is longer.
+    const answer = Array.from(said).slice(0, WIDTH * terms.length);
+    const delays = answer.filter((_, i) => i % WIDTH === WIDTH - 1);
+    const fits = answer.every((number, i) => i % WIDTH !== 1 || number === 0);
+    const wait = fits && Math.max(...delays) <= mostWaitMs ? Math.max(...delays) : undefined;
+    this.reserved = { answer, wait };
+    return wait === undefined ? answer : answer.map((number, i) => (i % WIDTH === WIDTH - 1 ? 0 : number));
   }
 }
 
@@ -153,16 +191,26 @@ async function charge({ limiter, tap }: Side, step: Step): Promise<unknown> {
 function act(side: Side, step: Step, of: Decision | undefined): unknown {
   const { limiter } = side;
   const { cost = 1, limit, policies = [] } = step;
+  side.tap.reserved = undefined;
   if (step.do === 'charge') return charge(side, step);
   if (step.do === 'update') return limiter.update({ policies });
   if (step.do === 'reopen') return side.reopen(policies);
   if (step.do === 'reset') return limiter.reset(keyOf(step));
   if (step.do === 'refund') return of === undefined ? undefined : limiter.refund(of, step.units);
   if (step.do === 'settle') return of === undefined ? undefined : limiter.settle(of, step.units ?? 0);
-  return limiter[step.do](
-    keyOf(step),
-    limit === undefined ? { cost } : { cost, limit: limitOf(limiter, limit) },
-  );
+  const request = limit === undefined ? { cost } : { cost, limit: limitOf(limiter, limit) };
+  if (step.do === 'acquire') return acquire(limiter, keyOf(step), { ...request, maxWait: step.maxWait });
+  return limiter[step.do](keyOf(step), request);
+}
+
+/** What is decided of a request that would wait, also where it finds no place. */
+async function acquire(limiter: Limiter, key: string, options: AcquireOptions): Promise<Decision> {
+  try {
+    return await limiter.acquire(key, options);
+  } catch (error) {
+    if (error instanceof AcquireError) return error.decision;
+    throw error;
+  }
 }
 
 /** A limiter that was made of limits takes what keys there are. */
