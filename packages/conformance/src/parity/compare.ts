@@ -7,11 +7,9 @@
 import {
   AcquireError,
   type AcquireOptions,
-  type Answer,
   ArgumentError,
   createLimiter,
   type Decision,
-  type Eventually,
   type Limiter,
   type LimiterOptions,
   manualClock,
@@ -19,6 +17,7 @@ import {
   type Store,
   type Table,
 } from '@sluice/core';
+import { reserveUnhurried, type ToldToWait } from '../unhurried.js';
 import type { Step, Trace } from './trace.js';
 
 /** The first thing in which the two stores differ. */
@@ -115,12 +114,6 @@ class Side {
 /** How many numbers of an answer belong to one policy. */
 const WIDTH = 5;
 
-/** What a table said to a reservation, and how long it waits; nothing if it has no place. */
-interface ToldToWait {
-  readonly answer: readonly number[];
-  readonly wait: number | undefined;
-}
-
 /**
  * A store that lets its last limiter's table be reached: limiters charge it by themselves only after an outage. Whoever is
  * told to wait by it is not.
@@ -151,27 +144,16 @@ class Tap<A extends boolean> implements Store<A> {
         this.id = args[0];
         return table.decide(...args);
       },
-      reserve: (...args) => {
-        const said = table.reserve?.(...args) as Eventually<A, Answer>;
-        const note = (answer: Answer) => this.#noteReserved(answer, args[2], args[3]);
-        return (said instanceof Promise ? said.then(note) : note(said as Answer)) as Eventually<A, Answer>;
-      },
+      reserve: (...args) =>
+        reserveUnhurried(table, args, (told) => {
+          this.reserved = told;
+        }),
       charge: (...args) => table.charge(...args),
       correct: (...args) => table.correct(...args),
       reset: (...args) => table.reset(...args),
       update: (policies) => table.update?.(policies),
       close: () => table.close(),
     };
-  }
-
-  #noteReserved(said: Answer, { terms }: Plan, mostWaitMs: number): Answer {
-    // A row in memory is longer.
-    const answer = Array.from(said).slice(0, WIDTH * terms.length);
-    const delays = answer.filter((_, i) => i % WIDTH === WIDTH - 1);
-    const fits = answer.every((number, i) => i % WIDTH !== 1 || number === 0);
-    const wait = fits && Math.max(...delays) <= mostWaitMs ? Math.max(...delays) : undefined;
-    this.reserved = { answer, wait };
-    return wait === undefined ? answer : answer.map((number, i) => (i % WIDTH === WIDTH - 1 ? 0 : number));
   }
 }
 
