@@ -17,7 +17,7 @@ export interface ToldToWait {
 }
 
 /** Reads what a table said to a request that waits for at most so long. */
-export function toldToWait(said: Answer, { terms }: Plan, mostWaitMs: number): ToldToWait {
+function toldToWait(said: Answer, { terms }: Plan, mostWaitMs: number): ToldToWait {
   // A row in memory is longer.
   const answer = Array.from(said).slice(0, WIDTH * terms.length);
   const wait = Math.max(...answer.filter((_, i) => i % WIDTH === WIDTH - 1));

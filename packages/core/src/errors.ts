@@ -107,7 +107,7 @@ export class AcquireError extends Error {
   /** Also across two copies of the package. */
   override readonly name = 'AcquireError';
   /** `'ERR_SLUICE_WAIT'` if it would have had to wait longer than it may; `'ERR_SLUICE_NEVER'` if waiting does not help. */
-  readonly code: 'ERR_SLUICE_WAIT' | 'ERR_SLUICE_NEVER';
+  readonly code: Extract<ErrorCode, `ERR_SLUICE_${'WAIT' | 'NEVER'}`>;
   /** What `peek` would have said. */
   readonly decision: Decision;
 
