@@ -93,9 +93,14 @@ export class ExpectedLives {
         else this.#note({ id, cost, plan, charge, now, answer, began }, judges, keysOf(id));
         return answer;
       },
-      reserve: (id, ...rest) => {
+      reserve: async (id, cost, plan, mostWaitMs, now) => {
         forget(id);
-        return table.reserve?.(id, ...rest) as Promise<Answer>;
+        const began = Date.now();
+        const answer = await (table as Required<Table<true>>).reserve(id, cost, plan, mostWaitMs, now);
+        if (now !== undefined && isReserved(answer, plan, mostWaitMs)) {
+          this.#noteReserved({ plan, now, answer, began }, keysOf(id));
+        }
+        return answer;
       },
       charge: (id, ...rest) => {
         forget(id);
@@ -115,6 +120,19 @@ export class ExpectedLives {
       },
       close: () => table.close(),
     };
+  }
+
+  /** A key that is charged ahead of now lives until it is as new, seen from there. */
+  #noteReserved(
+    { plan, now, answer, began }: Pick<Call, 'plan' | 'answer' | 'began'> & { now: number },
+    keys: readonly string[],
+  ): void {
+    const ended = Date.now();
+    plan.terms.forEach(({ algorithm, numbers }, i) => {
+      const [, , reset, at] = Array.from(answer).slice(i * ANSWER_WIDTH);
+      const under = `${algorithm} ${numbers.join(' ')}`;
+      this.#ends.set(keys[plan.places[i]], { ...endOf(at + reset - now, began, ended, true), under });
+    });
   }
 
   #note(call: Call, policies: readonly ParsedPolicy[], keys: readonly string[]): void {
@@ -140,6 +158,12 @@ export class ExpectedLives {
       this.#ends.set(key, { ...endOf(reset, began, ended, now !== undefined), under });
     });
   }
+}
+
+function isReserved(answer: Answer, { terms }: Plan, mostWaitMs: number): boolean {
+  return terms.every(
+    (_, i) => answer[i * ANSWER_WIDTH + 1] === 0 && answer[i * ANSWER_WIDTH + 4] <= mostWaitMs,
+  );
 }
 
 function endOf(reset: number, began: number, ended: number, injected: boolean): ExpectedEnd {
