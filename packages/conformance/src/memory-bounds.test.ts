@@ -129,8 +129,8 @@ describe('A key that somebody waits for', () => {
     const { store, limiter } = open(2);
     const only = limiter('only');
     const controller = new AbortController();
-    only.consume('waited for', { cost: 5 });
-    const acquired = only.acquire('waited for', { cost: 5, signal: controller.signal });
+    only.consume('waited for', { cost: 2 });
+    const acquired = only.acquire('waited for', { cost: 2, signal: controller.signal });
     for (const key of ['a', 'b', 'c']) only.consume(key);
     expect(store.evictions).toBe(2);
     expect(only.peek('waited for')).toMatchObject({ allowed: false, remaining: 0 });

@@ -14,8 +14,9 @@
 --
 -- An algorithm is a function of its code and of whether it is to correct, which is in scope there as `corrects`: most calls
 -- do not, and making a function costs. It returns `decide`; what a state of it begins with; whether a key mostly ends when it
--- would have ended before the request (ALIGNED), or false; `refund`, if it corrects; and, of the log, `open` and `add`. `settles`
--- is true in a `decide` whose state will be settled, so that it is packed whatever comes of it.
+-- would have ended before the request (ALIGNED), or false; `refund`, if it corrects; of the log, `open` and `add`; and, if it
+-- corrects, `recede` of those whose states tell what was before. `settles` is true in a `decide` whose state will be settled,
+-- so that it is packed whatever comes of it.
 --
 -- A state that is charged by reservations stands ahead of now, and says so: its kind plus AHEAD, the instant that it stands
 -- at, and then the state (of a log, whose newest entry is at that instant, only the kind). Nobody passes before. From that
