@@ -11,7 +11,7 @@ const OPERATIONS = {
   ...{ CONSUME: 0, PEEK: 1, CHARGE: 2, REFUND: 3, SETTLE: 4, FORGET: 5 },
   // Of a request that other keys deny, which lie elsewhere.
   ...{ CONSUME_DENIED: 6, PEEK_DENIED: 7 },
-  ...{ BLOCK: 8, UNBLOCK: 9 },
+  ...{ BLOCK: 8, UNBLOCK: 9, RESERVE: 10 },
 };
 
 /** Added to the number of an algorithm: what a strike takes follows the numbers of the policy. */
@@ -28,6 +28,8 @@ const SHARED = {
   ...{ BLOCKED: 66, BLOCK_BYTES: 50, BLOCKING, BLOCKS: 0 },
   // How long a key lives in addition to what it means, and at least where its clock is not the server's.
   ...{ SLACK: 500, LEAST_TTL_UNDER_OTHER_CLOCKS: 60_000 },
+  // Added to the kind of a state that stands ahead of now; no kind is as great.
+  AHEAD: 128,
   ...OPERATIONS,
 };
 

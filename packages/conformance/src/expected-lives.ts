@@ -95,6 +95,15 @@ export class ExpectedLives {
         else this.#note({ id, cost, plan, charge, now, answer, began }, judges, keysOf(id));
         return answer;
       },
+      reserve: async (id, cost, plan, mostWaitMs, now) => {
+        forget(id);
+        const began = Date.now();
+        const answer = await (table as Required<Table<true>>).reserve(id, cost, plan, mostWaitMs, now);
+        if (now !== undefined && isReserved(answer, plan, mostWaitMs)) {
+          this.#noteReserved({ plan, now, answer, began }, keysOf(id));
+        }
+        return answer;
+      },
       charge: (id, ...rest) => {
         forget(id);
         return table.charge(id, ...rest);
@@ -131,6 +140,19 @@ export class ExpectedLives {
     return this.#blocked.has(`${limiter} *`) || this.#blocked.has(`${limiter} ${id}`);
   }
 
+  /** A key that is charged ahead of now lives until it is as new, seen from there. */
+  #noteReserved(
+    { plan, now, answer, began }: Pick<Call, 'plan' | 'answer' | 'began'> & { now: number },
+    keys: readonly string[],
+  ): void {
+    const ended = Date.now();
+    plan.terms.forEach(({ algorithm, numbers }, i) => {
+      const [, , reset, at] = Array.from(answer).slice(i * ANSWER_WIDTH);
+      const under = `${algorithm} ${numbers.join(' ')}`;
+      this.#ends.set(keys[plan.places[i]], { ...endOf(at + reset - now, began, ended, true), under });
+    });
+  }
+
   #note(call: Call, policies: readonly ParsedPolicy[], keys: readonly string[]): void {
     const { cost, plan, charge, now, answer, began } = call;
     const ended = Date.now();
@@ -154,6 +176,12 @@ export class ExpectedLives {
       this.#ends.set(key, { ...endOf(reset, began, ended, now !== undefined), under });
     });
   }
+}
+
+function isReserved(answer: Answer, { terms }: Plan, mostWaitMs: number): boolean {
+  return terms.every(
+    (_, i) => answer[i * ANSWER_WIDTH + 1] === 0 && answer[i * ANSWER_WIDTH + 4] <= mostWaitMs,
+  );
 }
 
 function endOf(reset: number, began: number, ended: number, injected: boolean): ExpectedEnd {

@@ -4,7 +4,14 @@
  * @module
  */
 
-import { createLimiter, type Limiter, type ManualClock, manualClock } from '@sluice/core';
+import {
+  createLimiter,
+  type Limiter,
+  type ManualClock,
+  MemoryStore,
+  manualClock,
+  type Store,
+} from '@sluice/core';
 import fc from 'fast-check';
 import { anyPolicy, beginnings, gapOf } from './arbitraries.js';
 import type { PlainPolicy } from './reference.js';
@@ -63,11 +70,11 @@ export const somePolicies: fc.Arbitrary<readonly PlainPolicy[]> = fc.array(anyPo
   maxLength: 3,
 });
 
-/** Lives the history through. */
-export function live({ policies, begin, requests }: History): Aged {
+/** Lives the history through, on a store that answers at once. */
+export function live({ policies, begin, requests }: History, store: Store<false> = new MemoryStore()): Aged {
   const clock = manualClock(begin);
   const named = policies.map((policy, i) => ({ ...policy, name: `p${i}` }));
-  const limiter = createLimiter({ policies: named, clock });
+  const limiter = createLimiter({ policies: named, clock, store });
   const admissions: Admission[] = [];
   for (const request of requests) {
     clock.advance(request.gap);

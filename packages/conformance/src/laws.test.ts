@@ -1,6 +1,8 @@
+import { MemoryStore, type Store } from '@sluice/core';
 import fc from 'fast-check';
 import { runs } from './budget.js';
 import { historyOf, live, onePolicy, somePolicies } from './history.js';
+import { unhurried } from './unhurried.js';
 
 /** A law that never met its case has not been tested. */
 function check<T>(arbitrary: fc.Arbitrary<T>, count: number, law: (value: T) => boolean): void {
@@ -27,6 +29,42 @@ function within(wait: number): number[] {
   const instants = [1, 2, Math.floor(wait / 3), Math.floor(wait / 2), wait - 2, wait - 1];
   return [...new Set(instants)].filter((at) => at > 0 && at < wait).sort((a, b) => a - b);
 }
+
+describe('A reservation', () => {
+  it('is charged at the first instant at which it would have been admitted, had nobody come later, in the order of the calls', () => {
+    const shares = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1, maxLength: 8 });
+    check(fc.tuple(historyOf(somePolicies), shares), 600, ([history, costs]) => {
+      // A queue holds besides, which the wait does not tell apart.
+      if (history.policies.some(({ algorithm }) => algorithm === 'leaky-bucket')) return false;
+      let wait = 0;
+      const store = unhurried(new MemoryStore(), (told) => {
+        wait = told.wait as number;
+      });
+      const { limiter, clock, capacity } = live(history, store as Store<false>);
+      const twin = live(history);
+      for (const share of costs) {
+        const cost = costFrom(share, capacity);
+        void limiter.acquire('key', { cost });
+        const before = twin.clock.now();
+        const turn = clock.now() + wait;
+        for (const at of within(turn - before)) {
+          twin.clock.set(before + at);
+          expect(twin.limiter.peek('key', { cost }).retryAfterMs).toBe(turn - before - at);
+        }
+        twin.clock.set(turn);
+        expect(twin.limiter.consume('key', { cost }).allowed).toBe(true);
+      }
+      if (wait === 0) return false;
+      const behind = twin.limiter.peek('key', { cost: capacity });
+      expect(limiter.consume('key', { cost: capacity })).toMatchObject({
+        allowed: false,
+        remaining: 0,
+        retryAfterMs: wait + behind.retryAfterMs,
+      });
+      return true;
+    });
+  });
+});
 
 describe('A wait is exact', () => {
   it('a denied request is denied at every instant before retryAfterMs and admitted exactly then', () => {

@@ -124,6 +124,21 @@ describe('A full memory store', () => {
   });
 });
 
+describe('A key that somebody waits for', () => {
+  it('is not given up while another can go', async () => {
+    const { store, limiter } = open(2);
+    const only = limiter('only');
+    const controller = new AbortController();
+    only.consume('waited for', { cost: 2 });
+    const acquired = only.acquire('waited for', { cost: 2, signal: controller.signal });
+    for (const key of ['a', 'b', 'c']) only.consume(key);
+    expect(store.evictions).toBe(2);
+    expect(only.peek('waited for')).toMatchObject({ allowed: false, remaining: 0 });
+    controller.abort(new Error('No more.'));
+    await expect(acquired).rejects.toThrow('No more.');
+  });
+});
+
 describe('A key that is being denied', () => {
   it('survives a flood of 200,000 other keys in a store of 1,000', () => {
     const { store, limiter } = open(1000);

@@ -44,6 +44,7 @@ describe('Memory and Redis on one server decide the same, to the last field, of 
       expect(tally.settlements).toBeGreaterThan(tally.steps / 100);
       expect(tally.charges).toBeGreaterThan(tally.steps / 100);
       expect(tally.blocked).toBeGreaterThan(tally.steps / 50);
+      expect(tally.waits).toBeGreaterThan(tally.steps / 100);
     },
     scaled(600_000),
   );

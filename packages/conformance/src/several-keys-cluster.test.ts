@@ -74,6 +74,16 @@ describe('Keys of several kinds on one server', () => {
 });
 
 describe('Keys of several kinds on a cluster', () => {
+  it('cannot be waited for together, unless they are of one text', async () => {
+    const limiter = open(onCluster.client, [fixed(5), fixed(5), fixed(5)]);
+    const acquired = limiter.acquire(KEYS);
+    await expect(acquired).rejects.toMatchObject({ code: 'ERR_SLUICE_RESERVE' });
+    await expect(acquired).rejects.toThrow('keys that lie on one node');
+    expect(left(await limiter.peek(KEYS))).toEqual([5, 5, 5]);
+    expect(left(await limiter.acquire({ address: 'a', user: 'a' }))).toEqual([4, 4, Infinity]);
+    expect(left(await limiter.acquire({ user: 'b' }))).toEqual([Infinity, 4, Infinity]);
+  });
+
   it('of the same text are one script call', async () => {
     const { client, sent } = tapped(onCluster.client, () => {});
     const limiter = open(client, [fixed(5), fixed(5), fixed(5)]);

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { acquire } from './store/acquire.js';
 import { admission } from './store/admission.js';
 import { algorithmChange } from './store/algorithm-change.js';
 import { block } from './store/block.js';
@@ -29,6 +30,7 @@ import { vectors } from './store/vectors.js';
 const topics = [
   vectors,
   admission,
+  acquire,
   peek,
   refund,
   reset,

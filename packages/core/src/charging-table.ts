@@ -8,6 +8,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { ChargeOutcome, Debt, Debts } from './debts.js';
 import { isStoreError } from './errors.js';
 import { correctionOf, type Loan, lack, undo } from './loans.js';
+import { reserveOn } from './reserve.js';
 import type { Answer, Charge, Gate, ParsedPolicy, Plan, Table } from './types.js';
 
 /** How many keys are charged at once when the store is back. */
@@ -47,14 +48,19 @@ export class ChargingTable implements Table<true> {
   }
 
   decide(id: string, cost: number, plan: Plan, charge: boolean, now: number | undefined): Promise<Answer> {
-    // Not with the request that finds out whether the store is back: were that lost, so would be what the key owes.
-    if (this.#debts.size > 0 && this.#serves) {
-      for (const debtor of this.#debts.debtorsOf(id)) {
-        const debt = this.#debts.take(debtor, now);
-        if (debt !== undefined) void this.#send(debt, now);
-      }
-    }
+    this.#sendOf(id, now);
     return this.#table.decide(id, cost, plan, charge, now);
+  }
+
+  async reserve(
+    id: string,
+    cost: number,
+    plan: Plan,
+    mostWaitMs: number,
+    now: number | undefined,
+  ): Promise<Answer> {
+    this.#sendOf(id, now);
+    return reserveOn(this.#table, id, cost, plan, mostWaitMs, now);
   }
 
   charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {
@@ -119,6 +125,16 @@ export class ChargingTable implements Table<true> {
 
   get #serves(): boolean {
     return this.gate === undefined || this.gate.serves;
+  }
+
+  /** Sends what the key owes, before it is decided on. */
+  #sendOf(id: string, now: number | undefined): void {
+    // Not with the request that finds out whether the store is back: were that lost, so would be what the key owes.
+    if (this.#debts.size === 0 || !this.#serves) return;
+    for (const debtor of this.#debts.debtorsOf(id)) {
+      const debt = this.#debts.take(debtor, now);
+      if (debt !== undefined) void this.#send(debt, now);
+    }
   }
 
   async #send(debt: Debt, now: number | undefined): Promise<void> {

@@ -15,6 +15,11 @@ export interface Decider<A extends boolean = boolean> {
   readonly policies: readonly ParsedPolicy[];
   consume(key: string, options?: RequestOptions): Eventually<A, Decision>;
   peek(key: string, options?: RequestOptions): Eventually<A, Decision>;
+  /**
+   * Charges the request at the first instant at which it may go on, if it then waits for at most `mostWaitMs`, which is
+   * the decision's delay; else decides as `peek` does.
+   */
+  reserve(key: string, options: RequestOptions, mostWaitMs: number): Eventually<A, Decision>;
   refund(decision: Decision, units?: number): Eventually<A, void>;
   settle(decision: Decision, units: number): Eventually<A, void>;
   reset(key: string): Eventually<A, void>;

@@ -188,6 +188,11 @@ export function sparedOf(lacking: readonly number[], units: number): number[] {
   return lacking.map((count) => Math.max(0, Math.min(count, units)));
 }
 
+/** Returns the longest delay of an answer. */
+export function waitOf(answer: Answer, { terms }: Plan): number {
+  return terms.reduce((wait, _, i) => Math.max(wait, answer[i * ANSWER_WIDTH + 4]), 0);
+}
+
 /** Reads the answer of a store to a request of `limiter`. */
 export function readAnswer(
   policies: readonly ParsedPolicy[],

@@ -17,7 +17,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** The longest span accepted, so that an instant plus two spans is still a safe integer. About 31,000 years. */
-export const LONGEST = 1e15;
+export const LONGEST_DURATION = 1e15;
 
 const WHAT =
   "a duration: whole milliseconds from 1 to 1e15, or text such as '500ms', '10s', '1m', '1h', '1d', '1w'";
@@ -47,7 +47,7 @@ export function parseEndlessDuration(value: unknown, name: string, code: ErrorCo
 
 function msOf(value: unknown): number | undefined {
   const ms = typeof value === 'string' ? fromText(value) : value;
-  return Number.isInteger(ms) && (ms as number) >= 1 && (ms as number) <= LONGEST
+  return Number.isInteger(ms) && (ms as number) >= 1 && (ms as number) <= LONGEST_DURATION
     ? (ms as number)
     : undefined;
 }

@@ -6,6 +6,8 @@
  * @module
  */
 
+import type { Decision } from './types.js';
+
 /** The codes of all errors of Sluice; each has a heading in `docs/reference/errors.md`. */
 export type ErrorCode =
   | 'ERR_SLUICE_POLICY'
@@ -14,6 +16,9 @@ export type ErrorCode =
   | 'ERR_SLUICE_NAME_TAKEN'
   | 'ERR_SLUICE_CLOSED'
   | 'ERR_SLUICE_DENIED'
+  | 'ERR_SLUICE_WAIT'
+  | 'ERR_SLUICE_NEVER'
+  | 'ERR_SLUICE_RESERVE'
   | 'ERR_SLUICE_MESSAGE'
   | 'ERR_SLUICE_STORE'
   | 'ERR_SLUICE_STORE_TIMEOUT'
@@ -81,6 +86,35 @@ export class StoreError extends Error {
     super(message, { cause });
     this.code = code;
     this.outcome = outcome;
+  }
+}
+
+/**
+ * `Limiter.acquire` found no place. Nothing was charged.
+ *
+ * @example
+ * import { AcquireError, createLimiter } from '@sluice/core';
+ * const limiter = createLimiter({ policies: [{ limit: 10, window: '1s' }] });
+ * async function call(key: string) {
+ *   try {
+ *     await limiter.acquire(key, { maxWait: '5s' });
+ *   } catch (error) {
+ *     if (error instanceof AcquireError) console.log(`again in ${error.decision.retryAfterMs} ms`);
+ *   }
+ * }
+ */
+export class AcquireError extends Error {
+  /** Also across two copies of the package. */
+  override readonly name = 'AcquireError';
+  /** `'ERR_SLUICE_WAIT'` if it would have had to wait longer than it may; `'ERR_SLUICE_NEVER'` if waiting does not help. */
+  readonly code: Extract<ErrorCode, `ERR_SLUICE_${'WAIT' | 'NEVER'}`>;
+  /** What `peek` would have said. */
+  readonly decision: Decision;
+
+  constructor(code: AcquireError['code'], message: string, decision: Decision) {
+    super(message);
+    this.code = code;
+    this.decision = decision;
   }
 }
 

@@ -8,7 +8,14 @@ export { Audit, type AuditOptions } from './audit/audit.js';
 export type { AuditReport, Disagreements, PolicyAudit } from './audit/report.js';
 export { type ManualClock, manualClock } from './clock.js';
 export { createLimiter } from './create-limiter.js';
-export { ArgumentError, type ErrorCode, type Outcome, StoreError, type StoreErrorCode } from './errors.js';
+export {
+  AcquireError,
+  ArgumentError,
+  type ErrorCode,
+  type Outcome,
+  StoreError,
+  type StoreErrorCode,
+} from './errors.js';
 export type { OnStoreError } from './ladder.js';
 export {
   type LayeredMode,
@@ -19,6 +26,7 @@ export {
 export type { LayeredCounts } from './layered/strict-table.js';
 export type { Transport } from './layered/transport.js';
 export type {
+  AcquireOptions,
   JointCandidateOptions,
   JointLimiterOptions,
   JointUpdateOptions,

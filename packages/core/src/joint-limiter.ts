@@ -7,7 +7,7 @@
 import { checkObject, refuseUnknown } from './check.js';
 import { ArgumentError } from './errors.js';
 import { type KeyKinds, parseLimits } from './kinds.js';
-import type { JointUpdateOptions, Keys, Limiter, RequestOptions } from './limiter.js';
+import type { AcquireOptions, JointUpdateOptions, Keys, Limiter, RequestOptions } from './limiter.js';
 import type { Decision, Duration, Eventually, ParsedPolicy } from './types.js';
 import type { LimiterEvents, LimiterListener } from './watch/events.js';
 import type { LimiterReport, WatchedLimiter } from './watch/watched-limiter.js';
@@ -36,6 +36,11 @@ export class JointLimiter<A extends boolean> implements Limiter<A, Keys> {
 
   peek(keys: Keys, options?: RequestOptions): Eventually<A, Decision> {
     return this.#by(keys, (id) => this.#limiter.peek(id, this.kinds.requestOf(id, options)));
+  }
+
+  async acquire(keys: Keys, options?: AcquireOptions): Promise<Decision> {
+    const id = this.kinds.idOf(keys);
+    return this.#limiter.acquire(id, this.kinds.requestOf(id, options));
   }
 
   reset(keys: Keys): Eventually<A, void> {

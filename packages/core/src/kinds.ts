@@ -133,7 +133,10 @@ export class KeyKinds implements Kinds {
   }
 
   /** The request with the policies switched off whose kind has no key in the id. */
-  requestOf(id: string, options: RequestOptions | undefined): RequestOptions | undefined {
+  requestOf<Options extends RequestOptions>(
+    id: string,
+    options: Options | undefined,
+  ): Options | RequestOptions | undefined {
     const ids = this.split(id);
     if (!ids.includes(null)) return options;
     if (options !== undefined && !isRecord(options)) return options;

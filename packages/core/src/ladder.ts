@@ -37,6 +37,8 @@ export interface Fallback {
   answered(): void;
   /** Decides a request, checked already, that the store failed to. */
   decide(failure: StoreError, key: string, request: RequestOptions, charge: boolean): Decision;
+  /** The same of one that waits. */
+  reserve(failure: StoreError, key: string, request: RequestOptions, mostWaitMs: number): Decision;
   /** Whether it made the decision. */
   made(decision: Decision): boolean;
   /** Gives back what a decision of its own charged. */
@@ -74,11 +76,15 @@ export class Ladder implements Decider<true>, Settler {
   }
 
   consume(key: string, options?: RequestOptions): Promise<Decision> {
-    return this.#decide(key, options, true);
+    return this.#decide(key, options, 'consume');
   }
 
   peek(key: string, options?: RequestOptions): Promise<Decision> {
-    return this.#decide(key, options, false);
+    return this.#decide(key, options, 'peek');
+  }
+
+  reserve(key: string, options: RequestOptions, mostWaitMs: number): Promise<Decision> {
+    return this.#decide(key, options, mostWaitMs);
   }
 
   async refund(decision: Decision, units?: number): Promise<void> {
@@ -136,20 +142,27 @@ export class Ladder implements Decider<true>, Settler {
     this.#storeChanged?.(failure, 0);
   }
 
-  async #decide(key: string, options: RequestOptions | undefined, charge: boolean): Promise<Decision> {
+  /** @param how - a number: reserves, and that is the longest wait. */
+  async #decide(
+    key: string,
+    options: RequestOptions | undefined,
+    how: 'consume' | 'peek' | number,
+  ): Promise<Decision> {
     // As it is now: until the store has failed, the caller may have used the object again.
     const request = isRecord(options) ? copyOf(options) : options;
     try {
-      const decision = await (charge
-        ? this.#limiter.consume(key, request)
-        : this.#limiter.peek(key, request));
+      const decision = await (typeof how === 'number'
+        ? this.#limiter.reserve(key, request ?? {}, how)
+        : this.#limiter[how](key, request));
       // Where no policy has a limit, the store was not asked.
       if (decision.limit !== Infinity) this.#answered();
       return decision;
     } catch (failure) {
       if (!isStoreError(failure)) throw failure;
       this.#failed(failure);
-      return this.#fallback.decide(failure, key, request ?? {}, charge);
+      return typeof how === 'number'
+        ? this.#fallback.reserve(failure, key, request ?? {}, how)
+        : this.#fallback.decide(failure, key, request ?? {}, how === 'consume');
     }
   }
 }
@@ -175,6 +188,11 @@ export class Blind implements Fallback, Maker {
     const plan = planFor(this.#policies, limit);
     const answer = plan.terms.flatMap(() => [NaN, this.#allow ? 0 : NaN, NaN, NaN, 0]);
     return readAnswer(this.#policies, cost, answer, this, key, plan, false);
+  }
+
+  /** Nobody waits. */
+  reserve(failure: StoreError, key: string, request: RequestOptions): Decision {
+    return this.decide(failure, key, request);
   }
 
   made(decision: Decision): boolean {

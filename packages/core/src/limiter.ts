@@ -84,6 +84,14 @@ export interface RequestOptions {
   readonly limit?: number | Readonly<Record<string, number>> | undefined;
 }
 
+/** What one request that waits brings along. */
+export interface AcquireOptions extends RequestOptions {
+  /** The longest that it waits, or 0. Default: however long it takes. */
+  readonly maxWait?: Duration | undefined;
+  /** Ends the wait when it is aborted. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** What an update changes. */
 export interface UpdateOptions {
   /** The policies from now on: of the same names and algorithms, in the same order. */
@@ -123,6 +131,28 @@ export interface Limiter<A extends boolean = boolean, Key = string> {
    * @throws StoreError if the store could not answer and `onStoreError` is `'throw'`.
    */
   peek(key: Key, options?: RequestOptions): Eventually<A, Decision>;
+  /**
+   * Takes a place, and resolves when it is its turn: with an allowed decision, as `consume` would have made it then, whose
+   * `delayMs` is how long that took. First come, first served per key, in all processes that share the store: it is
+   * charged at once, sleeps once, and until its turn nobody passes.
+   *
+   * What it charged can be refunded and settled as ever.
+   *
+   * @throws AcquireError if it would have to wait longer than `maxWait` (`ERR_SLUICE_WAIT`), or waiting does not help
+   * (`ERR_SLUICE_NEVER`); nothing is charged then.
+   * @throws the reason of `signal` when that is aborted; the place is given back then.
+   * @throws ArgumentError if an argument is not what it must be, or the store cannot reserve (`ERR_SLUICE_RESERVE`).
+   * @throws StoreError if the store could not answer and `onStoreError` is `'throw'`.
+   *
+   * @example
+   * import { createLimiter } from '@sluice/core';
+   * const limiter = createLimiter({ policies: [{ algorithm: 'token-bucket', limit: 10, window: '1s' }] });
+   * async function call(url: string) {
+   *   await limiter.acquire('api.example.com', { maxWait: '5s', signal: AbortSignal.timeout(10_000) });
+   *   return fetch(url);
+   * }
+   */
+  acquire(key: Key, options?: AcquireOptions): Promise<Decision>;
   /**
    * Gives units back where they were taken, as long as that window, entry or debt is still there.
    *

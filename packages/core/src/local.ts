@@ -55,16 +55,29 @@ export class Local implements Fallback {
   }
 
   decide(failure: StoreError, key: string, request: RequestOptions, charge: boolean): Decision {
+    return this.#decide(failure, key, request, (own) => this.#limiter[charge ? 'consume' : 'peek'](key, own));
+  }
+
+  /** Who waits here is charged there as if it went on at once. */
+  reserve(failure: StoreError, key: string, request: RequestOptions, mostWaitMs: number): Decision {
+    return this.#decide(failure, key, request, (own) => this.#limiter.reserve(key, own, mostWaitMs));
+  }
+
+  /** @param ask - asks the limiter for a request as it brings it along here. */
+  #decide(
+    failure: StoreError,
+    key: string,
+    { cost = 1, limit }: RequestOptions,
+    ask: (own: RequestOptions) => Decision,
+  ): Decision {
     this.#table.failed();
     // Before anything is charged, as the clock is the caller's and may throw.
     const now = this.#now();
-    const { cost = 1, limit } = request;
     const own = limit === undefined ? { cost } : { cost, limit: shareLimit(limit, this.#share) };
     const plan = limit === undefined ? this.#plan : planFor(this.#policies, limit);
-    if (!charge) return this.#whole(this.#limiter.peek(key, own), key, cost, plan);
-    const decision = this.#whole(this.#limiter.consume(key, own), key, cost, plan);
+    const decision = this.#whole(ask(own), key, cost, plan);
     // What the store may have charged already must not be charged again.
-    if (decision.allowed && failure.outcome === 'not-run') {
+    if (receiptOf(decision)?.charged && failure.outcome === 'not-run') {
       this.#loans.set(decision, this.#debts.addEach(key, cost, plan, now));
     }
     return decision;

@@ -9,7 +9,7 @@ import { ceilMulDiv, MOST } from './algorithms/exact.js';
 import { isExact } from './algorithms/gcra.js';
 import { algorithmNames, numbersOf } from './algorithms/index.js';
 import { isRecord, oneOf, parseName, refuseUnknown } from './check.js';
-import { LONGEST, parseDuration } from './duration.js';
+import { LONGEST_DURATION, parseDuration } from './duration.js';
 import { ArgumentError, type ErrorCode, expected, show } from './errors.js';
 import type { AlgorithmName, ParsedBlock, ParsedPolicy, Plan, Term } from './types.js';
 
@@ -112,7 +112,7 @@ function parseBlock(input: unknown, name: string): ParsedBlock {
   }
   const after = whole(input.after, 1, MOST, `${name}.after`);
   const forMs = parseDuration(input.for, `${name}.for`, CODE);
-  const longest = grow === 1 ? forMs : LONGEST;
+  const longest = grow === 1 ? forMs : LONGEST_DURATION;
   const maxMs = input.max === undefined ? longest : parseDuration(input.max, `${name}.max`, CODE);
   if (maxMs < forMs) {
     throw expected(CODE, `${name}.max`, `at least ${forMs} ms, as ${name}.for is`, input.max);
@@ -129,6 +129,17 @@ export function planOf(policies: readonly ParsedPolicy[], limits: readonly numbe
   const places = policies.map((_, i) => i).filter((i) => limits[i] !== Infinity);
   const terms = places.map((i) => termOf(policies[i], limits[i], 'limit', 'ERR_SLUICE_ARGUMENT'));
   return { places, terms };
+}
+
+/** Returns the plan, but that no term of it counts what is denied. */
+export function withoutCounting(plan: Plan, policies: readonly ParsedPolicy[]): Plan {
+  const counts = (i: number) => policies[plan.places[i]].countDenied;
+  if (!plan.terms.some((_, i) => counts(i))) return plan;
+  // It is the last number of those that have it.
+  const terms = plan.terms.map((term, i) =>
+    counts(i) ? { ...term, numbers: [...term.numbers.slice(0, -1), 0] } : term,
+  );
+  return { ...plan, terms };
 }
 
 /** Returns the plan of a request that brings no limits along. */

@@ -8,12 +8,21 @@ import { blockingOf, blocks } from './blocking.js';
 import { isRecord, parseUnits, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
 import type { Decider } from './decider.js';
-import { type Maker, type Receipt, readAnswer, receiptOf, type Settler, sparedOf } from './decision.js';
+import {
+  type Maker,
+  type Receipt,
+  readAnswer,
+  receiptOf,
+  type Settler,
+  sparedOf,
+  waitOf,
+} from './decision.js';
 import { parseEndlessDuration } from './duration.js';
 import { ArgumentError, expected, isStoreError } from './errors.js';
 import type { RequestOptions } from './limiter.js';
 import { freeName } from './names.js';
-import { ownPlan, parseLimit, planOf, renewedPlan, wholePlan } from './policy.js';
+import { ownPlan, parseLimit, planOf, renewedPlan, wholePlan, withoutCounting } from './policy.js';
+import { reserveOn } from './reserve.js';
 import type {
   Answer,
   Clock,
@@ -83,6 +92,11 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     return this.#async
       ? (this.#judgeLater(key, options, false) as Eventually<A, Decision>)
       : this.#judge(key, options, false);
+  }
+
+  reserve(key: string, options: RequestOptions, mostWaitMs: number): Eventually<A, Decision> {
+    const work = () => this.#reserve(key, options, mostWaitMs);
+    return this.#async ? rejecting(work) : work();
   }
 
   refund(decision: Decision, units?: number): Eventually<A, void> {
@@ -161,6 +175,28 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     const answer =
       plan.terms.length === 0 ? [] : await this.#table.decide(key, cost, plan, charge, this.#now());
     return readAnswer(this.policies, cost, answer, this, key, plan, charge);
+  }
+
+  #reserve(key: string, options: RequestOptions, mostWaitMs: number): Eventually<A, Decision> {
+    this.#check(key);
+    const cost = costOf(options);
+    const own = options.limit === undefined ? this.#plan : this.#planFor(options.limit);
+    // Who waits was not denied.
+    const plan = withoutCounting(own, this.policies);
+    const read = (answer: Answer) => {
+      const charged = waitOf(answer, plan) <= mostWaitMs;
+      return readAnswer(this.policies, cost, answer, this, key, plan, charged);
+    };
+    if (plan.terms.length === 0) return read([]) as Eventually<A, Decision>;
+    const answer = this.#askToReserve(key, cost, plan, mostWaitMs);
+    const decided = this.#async ? (answer as Promise<Answer>).then(read) : read(answer as Answer);
+    return decided as Eventually<A, Decision>;
+  }
+
+  #askToReserve(key: string, cost: number, plan: Plan, mostWaitMs: number): Eventually<A, Answer> {
+    // What costs nothing takes no place.
+    if (cost === 0) return this.#table.decide(key, cost, plan, true, this.#now());
+    return reserveOn(this.#table, key, cost, plan, mostWaitMs, this.#now());
   }
 
   #reset(key: string): Eventually<A, void> {

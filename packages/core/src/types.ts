@@ -179,7 +179,10 @@ export interface Decision {
   readonly retryAfterMs: number;
   /** The least wait after which the binding policy finds the key as new. */
   readonly resetMs: number;
-  /** How long the caller should hold the request (leaky bucket only, else 0). */
+  /**
+   * How long the caller should hold the request (leaky bucket only, else 0). Of a request that `acquire` let go on, how
+   * long it was held.
+   */
   readonly delayMs: number;
   /** The units asked for. */
   readonly cost: number;
@@ -342,6 +345,19 @@ export interface Table<A extends boolean = boolean> {
     cost: number,
     plan: Plan,
     charge: boolean,
+    now: number | undefined,
+  ): Eventually<A, Answer>;
+  /**
+   * Judges, and charges at the first instant at which every term admits, if the request goes on within `mostWaitMs`; the
+   * delays of the answer are the waits until then, and the rest is as `decide` would say it at that instant. Nobody is
+   * admitted in between. Otherwise answers as `decide` does without `charge`. The cost is at least 1, and no term counts
+   * what is denied. Absent where nothing can be reserved.
+   */
+  reserve?(
+    id: string,
+    cost: number,
+    plan: Plan,
+    mostWaitMs: number,
     now: number | undefined,
   ): Eventually<A, Answer>;
   /**

@@ -5,6 +5,8 @@
  */
 
 import {
+  AcquireError,
+  type AcquireOptions,
   ArgumentError,
   createLimiter,
   type Decision,
@@ -15,6 +17,7 @@ import {
   type Store,
   type Table,
 } from '@sluice/core';
+import { reserveUnhurried, type ToldToWait } from '../unhurried.js';
 import type { Step, Trace } from './trace.js';
 
 /** The first thing in which the two stores differ. */
@@ -33,6 +36,8 @@ export interface Tally {
   refunds: number;
   settlements: number;
   charges: number;
+  /** How many requests wait for a place that they have got. */
+  waits: number;
   /** How often other numbers took over. */
   changes: number;
   /** The requests that a block denied. */
@@ -40,7 +45,17 @@ export interface Tally {
 }
 
 export function newTally(): Tally {
-  return { steps: 0, allowed: 0, denied: 0, refunds: 0, settlements: 0, charges: 0, changes: 0, blocked: 0 };
+  return {
+    steps: 0,
+    allowed: 0,
+    denied: 0,
+    refunds: 0,
+    settlements: 0,
+    charges: 0,
+    waits: 0,
+    changes: 0,
+    blocked: 0,
+  };
 }
 
 /** Runs the trace on both stores, under a limiter name that neither has used. */
@@ -62,6 +77,11 @@ export async function compare(
     const of = decisions.get(step.of ?? -1);
     const left = await outcome(() => act(ours, step, of?.ours));
     const right = await outcome(() => act(theirs, step, of?.theirs));
+    const told = firstDifference(ours.tap.reserved, theirs.tap.reserved);
+    if (told !== undefined) {
+      const [memory, redis] = [ours.tap.reserved, theirs.tap.reserved];
+      return { step, field: 'what was reserved', memory, redis };
+    }
     const field = firstDifference(left, right);
     if (field !== undefined) {
       return { step, field, memory: valueAt(left, field), redis: valueAt(right, field) };
@@ -72,6 +92,7 @@ export async function compare(
     else if (step.do === 'settle') tally.settlements += 1;
     else if (step.do === 'charge') tally.charges += 1;
     else if (step.do === 'update' || step.do === 'reopen') tally.changes += 1;
+    else if (step.do === 'acquire' && (ours.tap.reserved?.wait ?? 0) > 0) tally.waits += 1;
     else if (isDecision(left)) {
       tally[left.allowed ? 'allowed' : 'denied'] += 1;
       if (left.block !== undefined) tally.blocked += 1;
@@ -108,7 +129,10 @@ class Side {
 /** How many numbers of an answer belong to one policy. */
 const WIDTH = 5;
 
-/** A store that lets its last limiter's table be reached: limiters charge it by themselves only after an outage. */
+/**
+ * A store that lets its last limiter's table be reached: limiters charge it by themselves only after an outage. Whoever is
+ * told to wait by it is not.
+ */
 class Tap<A extends boolean> implements Store<A> {
   readonly async: A;
   readonly takesKinds = true;
@@ -117,6 +141,8 @@ class Tap<A extends boolean> implements Store<A> {
   plan: Plan | undefined;
   /** And who asked. */
   id = '';
+  /** What was said to the last reservation. */
+  reserved: ToldToWait | undefined;
   readonly #store: Store<A>;
 
   constructor(store: Store<A>) {
@@ -133,6 +159,10 @@ class Tap<A extends boolean> implements Store<A> {
         this.id = args[0];
         return table.decide(...args);
       },
+      reserve: (...args) =>
+        reserveUnhurried(table, args, (told) => {
+          this.reserved = told;
+        }),
       charge: (...args) => table.charge(...args),
       correct: (...args) => table.correct(...args),
       reset: (...args) => table.reset(...args),
@@ -160,6 +190,7 @@ async function charge({ limiter, tap }: Side, step: Step): Promise<unknown> {
 function act(side: Side, step: Step, of: Decision | undefined): unknown {
   const { limiter } = side;
   const { cost = 1, limit, policies = [] } = step;
+  side.tap.reserved = undefined;
   if (step.do === 'charge') return charge(side, step);
   if (step.do === 'block') return limiter.block(keyOf(step), step.forMs ?? Infinity);
   if (step.do === 'unblock') return limiter.unblock(keyOf(step));
@@ -168,10 +199,19 @@ function act(side: Side, step: Step, of: Decision | undefined): unknown {
   if (step.do === 'reset') return limiter.reset(keyOf(step));
   if (step.do === 'refund') return of === undefined ? undefined : limiter.refund(of, step.units);
   if (step.do === 'settle') return of === undefined ? undefined : limiter.settle(of, step.units ?? 0);
-  return limiter[step.do](
-    keyOf(step),
-    limit === undefined ? { cost } : { cost, limit: limitOf(limiter, limit) },
-  );
+  const request = limit === undefined ? { cost } : { cost, limit: limitOf(limiter, limit) };
+  if (step.do === 'acquire') return acquire(limiter, keyOf(step), { ...request, maxWait: step.maxWait });
+  return limiter[step.do](keyOf(step), request);
+}
+
+/** What is decided of a request that would wait, also where it finds no place. */
+async function acquire(limiter: Limiter, key: string, options: AcquireOptions): Promise<Decision> {
+  try {
+    return await limiter.acquire(key, options);
+  } catch (error) {
+    if (error instanceof AcquireError) return error.decision;
+    throw error;
+  }
 }
 
 /** A limiter that was made of limits takes what keys there are. */

@@ -84,6 +84,7 @@ export function describeParity(place: string, backend: Backend): void {
         expect(tally.refunds).toBeGreaterThan(tally.steps / 20);
         expect(tally.settlements).toBeGreaterThan(tally.steps / 100);
         expect(tally.charges).toBeGreaterThan(tally.steps / 100);
+        expect(tally.waits).toBeGreaterThan(tally.steps / 100);
         expect(tally.changes).toBeGreaterThan(tally.steps / 100);
         expect(tally.blocked).toBeGreaterThan(tally.steps / 50);
       },

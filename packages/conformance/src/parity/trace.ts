@@ -16,6 +16,7 @@ export interface Step {
   readonly do:
     | 'consume'
     | 'peek'
+    | 'acquire'
     | 'refund'
     | 'reset'
     | 'charge'
@@ -28,6 +29,8 @@ export interface Step {
   /** In place of it, where the trace is of keys of several kinds. */
   readonly keys?: Readonly<Record<string, string>>;
   readonly cost?: number;
+  /** The longest that a request waits for its place. */
+  readonly maxWait?: number;
   /** By policy name. */
   readonly limit?: Readonly<Record<string, number>>;
   /** Of a refund or settlement: the id of the step that it is of, and how much; of a refund all if undefined. */
@@ -229,14 +232,27 @@ function stepsFrom(
       return random.chance(0.5) ? step : { ...step, units: random.whole(0, 3) };
     }
     const cost = random.pick([1, 1, 1, 0, random.whole(1, 5), random.whole(0, Math.min(most, MOST))]);
-    const step: Step =
-      lot > 0.83
-        ? { id, at, do: 'charge', key, units: Math.min(cost, 2 ** 50) }
-        : { id, at, do: lot > 0.75 ? 'peek' : 'consume', key, cost };
+    const step = requestFrom(random, lot, { id, at, key, cost }, window);
     if (!random.chance(0.15)) return step;
     const { name, algorithm = 'sliding-window-counter' } = random.pick(policies);
     return { ...step, limit: { [name as string]: limitFrom(random, algorithm) } };
   });
+}
+
+/** @param lot - which kind of request it is: up to 0.85. */
+function requestFrom(
+  random: Random,
+  lot: number,
+  request: Pick<Step, 'id' | 'at' | 'key'> & { readonly cost: number },
+  window: number,
+): Step {
+  const { cost, ...rest } = request;
+  if (lot > 0.83) return { ...rest, do: 'charge', units: Math.min(cost, 2 ** 50) };
+  if (lot > 0.75) return { ...request, do: 'peek' };
+  if (lot < 0.55) return { ...request, do: 'consume' };
+  const maxWait = random.pick([0, random.whole(0, window), 2 * window, 1e15, 1e15]);
+  // What costs nothing takes no place: it would be held for what was before it.
+  return { ...request, do: 'acquire', cost: Math.max(1, cost), maxWait };
 }
 
 /** Most within a few units, some far above what there is. */

@@ -80,4 +80,13 @@ local function refund(state, now, units)
   return struct.pack(WIDE, KIND, (now - EPOCH) * rate + debt, burst, rate, period), lacking
 end
 
-return decide, KIND, false, refund
+-- How far a state that stands at `at` can be moved back, as far as there is room for the debt that it had, not before now;
+-- returns when it stands. It says the same.
+local function recede(state, at, now)
+  local _, tat, burst, rate, period = struct.unpack(#state == NARROW_BYTES and NARROW or WIDE, state)
+  local size = math.abs(period)
+  local room = burst * size - debtAt(at, tat, burst, rate, size)
+  return state, at - math.min(at - now, math.floor(room / rate))
+end
+
+return decide, KIND, false, refund, nil, nil, recede

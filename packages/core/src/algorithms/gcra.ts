@@ -71,6 +71,12 @@ export const gcra: Algorithm = {
     state[base] = (now - EPOCH) * state[base + 2] + debt;
     return units < 0 ? -units - Math.floor((debt - before) / period) : 0;
   },
+
+  /** As far as there is room for the debt that it had. The state says the same. */
+  recede(_numbers, state, base, at, now) {
+    const room = state[base + 1] * Math.abs(state[base + 3]) - debtAt(state, base, at);
+    return at - Math.min(at - now, Math.floor(room / state[base + 2]));
+  },
 };
 
 /**

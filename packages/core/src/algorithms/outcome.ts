@@ -59,6 +59,11 @@ export interface Algorithm {
     units: number,
     charge: Charge,
   ): number;
+  /**
+   * Moves a state that stands at `at`, ahead of `now`, back as far as it can be told to have stood before, in
+   * `state[base…]` in place, not before now; returns when it stands. Absent where what was before is forgotten.
+   */
+  recede?(numbers: readonly number[], state: Row, base: number, at: number, now: number): number;
 }
 
 /** Returns the policy's own limit as a number that every store can hold: `Infinity` as 2^53 - 1. */

@@ -93,4 +93,17 @@ local function refund(state, now, units, _, _, burst)
   return struct.pack('<Bddddd', KIND, tokens, part, at, rate, period)
 end
 
-return decide, KIND, false, refund
+-- Moves a state that stands at `at` back as far as there is room for the debt that it had, not before now; returns when it
+-- stands.
+local function recede(state, at, now, burst)
+  local tokens, part, _, rate, period = struct.unpack('<ddddd', state, 2)
+  local size, pace = math.abs(period), math.abs(rate)
+  local room = math.max(0, burst - tokens - (part > 0 and 1 or 0))
+  local back = math.min(at - now, (mulDiv(room, size, pace)))
+  local more, rest = mulDiv(back, pace, size)
+  tokens, part = tokens + more, part + rest
+  if part >= size then tokens, part = tokens + 1, part - size end
+  return struct.pack('<Bddddd', KIND, tokens, part, at - back, rate, period), at - back
+end
+
+return decide, KIND, false, refund, nil, nil, recede

@@ -95,6 +95,22 @@ export const tokenBucket: Algorithm = {
     if (units < 0) state[base + 3] = -Math.abs(state[base + 3]);
     return 0;
   },
+
+  /** As far as there is room for the debt that it had. */
+  recede(numbers, state, base, at, now) {
+    const rate = Math.abs(state[base + 3]);
+    const period = Math.abs(state[base + 4]);
+    const room = Math.max(0, numbers[0] - state[base] - (state[base + 1] > 0 ? 1 : 0));
+    const back = Math.min(at - now, floorMulDiv(room, period, rate));
+    state[base] += floorMulDiv(back, rate, period);
+    state[base + 1] += restMulDiv(back, rate, period);
+    if (state[base + 1] >= period) {
+      state[base] += 1;
+      state[base + 1] -= period;
+    }
+    state[base + 2] = at - back;
+    return at - back;
+  },
 };
 
 /** Writes the debt as it stands at `at` to out[NEXT] and the place behind, in the units it was written in. */

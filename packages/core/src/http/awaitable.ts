@@ -19,20 +19,6 @@ export function isThenable<T>(value: Awaitable<T>): value is PromiseLike<T> {
   return typeof (value as PromiseLike<T> | null | undefined)?.then === 'function';
 }
 
-/** Timers cannot be set for longer. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
-/** Calls `work` after `ms`, however many. Returns what forgets it. */
-export function after(ms: number, work: () => void): () => void {
-  let timer: NodeJS.Timeout;
-  const wait = (left: number) => {
-    const next = () => (left > LONGEST_TIMER ? wait(left - LONGEST_TIMER) : work());
-    timer = setTimeout(next, Math.min(left, LONGEST_TIMER));
-  };
-  wait(ms);
-  return () => clearTimeout(timer);
-}
-
 /**
  * Returns `work`, but that it throws and rejects with nothing but errors: frameworks take other values for the wish to
  * go on, and a request that goes on is not limited.

@@ -5,7 +5,7 @@
  */
 
 import { parseLimit } from '../policy.js';
-import { after } from './awaitable.js';
+import { after } from '../sleep.js';
 import { isOver, type Line, whenOver } from './ending.js';
 
 /** Each takes a connection, and what the request is in memory: some ten MB of them, and as many as small hosts allow. */

@@ -21,6 +21,7 @@ class Shared implements Store<true> {
         this.asked += 1;
         return Array.from(table.decide(...rest));
       },
+      reserve: async (...rest) => Array.from(table.reserve?.(...rest) ?? []),
       charge: async (...rest) => table.charge(...rest),
       correct: async (...rest) => table.correct(...rest),
       reset: async (...rest) => table.reset(...rest),
@@ -73,6 +74,28 @@ function passMs(ms: number): void {
   jest.spyOn(performance, 'now').mockReturnValue(now);
 }
 afterEach(() => void jest.restoreAllMocks());
+
+describe('a reservation', () => {
+  test('is always asked for, and ends what is remembered of denials that wait behind it', async () => {
+    const { store, transport, limiter, layered } = open();
+    passMs(0);
+    await limiter.consume('k');
+    expect(transport.sent).toEqual([]);
+    const before = await limiter.consume('k');
+    const controller = new AbortController();
+    const acquired = limiter.acquire('k', { signal: controller.signal });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(store.asked).toBe(2);
+    expect(layered.counts).toEqual({ decisions: 3, asked: 3 });
+    expect(transport.sent).toHaveLength(1);
+    // Both turns are a day's.
+    const { retryAfterMs } = await limiter.consume('k');
+    expect(retryAfterMs - before.retryAfterMs).toBeGreaterThan(86_000_000);
+    expect(store.asked).toBe(3);
+    controller.abort(new Error('No more.'));
+    await expect(acquired).rejects.toThrow('No more.');
+  });
+});
 
 describe('a denial', () => {
   test('is remembered, and told with a wait that grows shorter', async () => {

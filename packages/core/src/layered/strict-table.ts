@@ -4,7 +4,9 @@
  * @module
  */
 
+import { waitOf } from '../decision.js';
 import { DIGEST_LENGTH, digest, LONGEST_KEY } from '../key.js';
+import { reserveOn } from '../reserve.js';
 import type { Answer, Charge, Gate, ParsedPolicy, Plan, Table } from '../types.js';
 import { Denials, type Question } from './denials.js';
 
@@ -86,6 +88,21 @@ export class StrictTable implements Table<true> {
     return this.#ask(id, questionOf(id, cost, plan, now), charge, now);
   }
 
+  async reserve(
+    id: string,
+    cost: number,
+    plan: Plan,
+    mostWaitMs: number,
+    now: number | undefined,
+  ): Promise<Answer> {
+    this.#counts.decisions += 1;
+    this.#counts.asked += 1;
+    const answer = await reserveOn(this.#table, id, cost, plan, mostWaitMs, now);
+    // Who was denied waits longer than was said, as who reserved comes first.
+    if (waitOf(answer, plan) > 0) this.#forget(id);
+    return answer;
+  }
+
   charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {
     return this.#table.charge(id, units, plan, now);
   }
@@ -136,14 +153,19 @@ export class StrictTable implements Table<true> {
 
   /** Once more when it is done: what was asked for meanwhile may have been decided before. */
   async #forgetting<T>(id: string, work: Promise<T>): Promise<T> {
-    const key = heldKey(id);
-    this.forget(key);
+    this.forget(heldKey(id));
     try {
       return await work;
     } finally {
-      this.forget(key);
-      this.#told.forgotten(key);
+      this.#forget(id);
     }
+  }
+
+  /** Forgets what is known of a key, here and elsewhere. */
+  #forget(id: string): void {
+    const key = heldKey(id);
+    this.forget(key);
+    this.#told.forgotten(key);
   }
 }
 

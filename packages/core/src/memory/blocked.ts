@@ -72,15 +72,21 @@ function tell(
   const numbers = uncounted(plan.terms[i]);
   const { out } = section;
   const end = blocks === undefined ? now : Math.max(now, blocks.endOf(slot, place, now));
-  const then = end === MOST ? now : end;
-  const retry = section.decide(numbers, row, base, then, cost)[RETRY];
-  section.decide(numbers, row, base, then, 0);
-  out[RETRY] = retry;
+  const past = end === MOST ? now : end;
+  // Nobody passes before whoever has a place, but who asks for nothing.
+  const time = Math.max(past, ledger.ahead.at(slot, place));
+  const retry = section.decide(numbers, row, base, time, cost)[RETRY];
+  section.decide(numbers, row, base, time, 0);
+  out[RETRY] = retry === NEVER ? NEVER : Math.min((cost > 0 ? time : past) - now + retry, MOST);
+  out[RESET] = Math.min(time - now + out[RESET], MOST);
   out[DELAY] = 0;
+  if (time > now) out[REMAINING] = 0;
   if (end === now || blocks === undefined) return;
   out[REMAINING] = -blocks.by(slot, place);
-  out[RETRY] = end === MOST || retry === NEVER ? NEVER : Math.min(end - now + retry, MOST);
-  out[RESET] = end === MOST ? NEVER : Math.min(end - now + out[RESET], MOST);
+  if (end === MOST) {
+    out[RETRY] = NEVER;
+    out[RESET] = NEVER;
+  }
   out[AT] = Math.max(now, blocks.began(slot, place));
   out[DELAY] = end - now;
 }

@@ -34,16 +34,18 @@ export function settle(
   const lacking = plan.places.map((place, i) => {
     const section = ledger.sections[place];
     const { numbers } = plan.terms[i];
-    const out = section.decide(numbers, row, base, now, 0);
+    const time = Math.max(now, ledger.ahead.at(slot, place));
+    const out = section.decide(numbers, row, base, time, 0);
     if (units[i] === 0) {
       out[WRITES] = NOTHING;
       return 0;
     }
-    const short = section.settle(numbers, row, base, now, units[i], charges[i]);
+    ledger.ahead.pass(slot, place, now);
+    const short = section.settle(numbers, row, base, time, units[i], charges[i]);
     if (out[WRITES] !== NOTHING) writes = true;
     return short;
   });
-  if (slot > 0) ledger.write(slot, plan);
+  if (slot > 0) ledger.write(slot, plan, now);
   return { lacking, writes };
 }
 
@@ -66,8 +68,13 @@ export function refund(
       blank = false;
       return;
     }
-    section.refund(numbers, row, base, now, units[i], charges[i]);
-    if (section.decide(numbers, row, base, now, 0)[RESET] === 0) section.clear(row, base);
+    const time = Math.max(now, ledger.ahead.at(slot, place));
+    section.refund(numbers, row, base, time, units[i], charges[i]);
+    const stands = time > now ? section.recede(numbers, row, base, time, now) : now;
+    if (stands > now) ledger.ahead.set(slot, place, stands);
+    else ledger.ahead.pass(slot, place, Infinity);
+    if (section.decide(numbers, row, base, stands, 0)[RESET] === 0 && stands === now)
+      section.clear(row, base);
     else blank = false;
   });
   return blank;

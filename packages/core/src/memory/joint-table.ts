@@ -14,6 +14,7 @@ import {
   type Table,
 } from '../types.js';
 import type { MemoryTable } from './memory-table.js';
+import { reserve } from './reserve.js';
 
 /** One kind's part of a plan. */
 interface Part {
@@ -70,6 +71,16 @@ export class JointTable implements Table<false> {
         this.#note(answer, from, own);
       });
     }
+    return this.#answer;
+  }
+
+  reserve(id: string, cost: number, plan: Plan, mostWaitMs: number, given: number | undefined): Answer {
+    const now = given ?? Date.now();
+    const keys = this.#kinds.split(id);
+    const parts = this.#partsOf(plan);
+    const each = parts.map(({ kind, table, plan: own }) => ({ table, key: keys[kind] as string, plan: own }));
+    if (!reserve(each, cost, mostWaitMs, now)) return this.decide(id, cost, plan, false, now);
+    for (const { table, from, plan: own } of parts) this.#note(table.answer(own), from, own);
     return this.#answer;
   }
 

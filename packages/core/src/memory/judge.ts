@@ -4,7 +4,7 @@
  * @module
  */
 
-import { ALWAYS, AT, DELAY, NOTHING, REMAINING, RESET, RETRY, WRITES } from '../algorithms/outcome.js';
+import { ALWAYS, AT, DELAY, NEVER, NOTHING, REMAINING, RESET, RETRY, WRITES } from '../algorithms/outcome.js';
 import { ANSWER_WIDTH, type Answer, type ParsedPolicy, type Plan } from '../types.js';
 import type { Ledger } from './ledger.js';
 
@@ -33,7 +33,8 @@ export class Judge {
     now: number,
     deniedElsewhere: boolean,
   ): boolean {
-    if (this.#ledger.sections.length > 1 || deniedElsewhere)
+    const { sections, ahead } = this.#ledger;
+    if (sections.length > 1 || deniedElsewhere || ahead.size > 0)
       return this.#decideAll(slot, cost, plan, charge, now, deniedElsewhere);
     return this.#decideLone(slot, cost, plan, charge, now);
   }
@@ -93,7 +94,7 @@ export class Judge {
       if (charge && (admitted || writes === ALWAYS)) this.writes = true;
       else this.#decideUncharged(slot, plan, i, now);
     }
-    if (slot > 0 && this.writes) ledger.write(slot, plan);
+    if (slot > 0 && this.writes) ledger.write(slot, plan, now);
     return fits;
   }
 
@@ -110,7 +111,46 @@ export class Judge {
       out[DELAY] = taken;
       if (out[WRITES] !== NOTHING) this.writes = true;
     }
-    if (slot > 0 && this.writes) this.#ledger.write(slot, plan);
+    if (slot > 0 && this.writes) this.#ledger.write(slot, plan, now);
+  }
+
+  /** The first instant from `now` on that no reservation of the key lies after. */
+  openFrom(slot: number, plan: Plan, now: number): number {
+    return Math.max(now, ...plan.places.map((place) => this.#ledger.ahead.at(slot, place)));
+  }
+
+  /**
+   * Judges a request at an instant. Returns the first instant from then on at which all policies of the plan admit it,
+   * `Infinity` if one never will.
+   *
+   * @param again - whether it is the same request as before, so much later as it was told then.
+   */
+  fitsFrom(slot: number, cost: number, plan: Plan, at: number, again: boolean): number {
+    let from = at;
+    for (let i = 0; i < plan.terms.length; i++) {
+      const section = this.#ledger.sections[plan.places[i]];
+      const { out } = section;
+      // What is taken over from other numbers is so for the wait that was told.
+      if (again && out[WRITES] === ALWAYS && out[RETRY] > 0) section.again(plan.terms[i].numbers, at, cost);
+      else this.#ledger.decide(slot, plan, i, cost, at);
+      if (out[RETRY] === NEVER) return Infinity;
+      if (out[RETRY] > 0) from = Math.max(from, out[AT] + out[RETRY]);
+    }
+    return from;
+  }
+
+  /** How long the request that was judged last, and fits, is held. */
+  held(plan: Plan): number {
+    return Math.max(...plan.places.map((place) => this.#ledger.sections[place].out[DELAY]));
+  }
+
+  /** Notes that the key in `slot` has been charged what was judged last so much later than now. */
+  stand(slot: number, plan: Plan, wait: number): void {
+    for (const place of plan.places) {
+      const { out } = this.#ledger.sections[place];
+      out[DELAY] += wait;
+      if (wait > 0) this.#ledger.ahead.set(slot, place, out[AT]);
+    }
   }
 
   /** What the request that was judged last is told. */

@@ -4,8 +4,21 @@
  * @module
  */
 
-import { AT, NOTHING, RESET, type Row, WRITES } from '../algorithms/outcome.js';
+import { MOST } from '../algorithms/exact.js';
+import {
+  AT,
+  DELAY,
+  IF_ADMITTED,
+  NEVER,
+  NOTHING,
+  REMAINING,
+  RESET,
+  RETRY,
+  type Row,
+  WRITES,
+} from '../algorithms/outcome.js';
 import type { ParsedPolicy, Plan } from '../types.js';
+import { Ahead } from './ahead.js';
 import { Rows } from './column.js';
 import { CounterSection } from './counter-section.js';
 import { LogSection } from './log-section.js';
@@ -19,6 +32,8 @@ export class Ledger {
   /** How many slots are its own. */
   size = 0;
   readonly sections: readonly Section[];
+  /** Which states stand ahead of now, as there are reservations. */
+  readonly ahead: Ahead = new Ahead();
   /** Per slot: the instant at which it is as new (never, if it is not its own), then each policy's state. */
   readonly rows: Rows<Float64Array>;
 
@@ -48,8 +63,13 @@ export class Ledger {
 
   /** Judges the key in `slot` by one policy of the plan, and stores nothing. */
   decide(slot: number, plan: Plan, i: number, cost: number, now: number): Row {
-    const section = this.sections[plan.places[i]];
-    return section.decide(plan.terms[i].numbers, this.rows.piece(slot), this.rows.base(slot), now, cost);
+    const place = plan.places[i];
+    const { numbers } = plan.terms[i];
+    const row = this.rows.piece(slot);
+    const base = this.rows.base(slot);
+    const at = this.ahead.at(slot, place);
+    if (at <= now) return this.sections[place].decide(numbers, row, base, now, cost);
+    return behind(this.sections[place].decide(numbers, row, base, at, cost), cost, at - now);
   }
 
   /** Gives a slot that was free to a key. */
@@ -72,14 +92,15 @@ export class Ledger {
     const fromRow = from.rows.piece(slot);
     const fromBase = from.rows.base(slot);
     row[base] = fromRow[fromBase];
+    this.ahead.take(slot, from.ahead);
     this.sections.forEach((section, i) => {
       section.take(from.sections[i], fromRow, fromBase, row, base);
     });
     from.clear(slot);
   }
 
-  /** Stores what was decided last. */
-  write(slot: number, plan: Plan): void {
+  /** Stores what was decided last. Of what does not stand ahead of `now`, that it did is forgotten. */
+  write(slot: number, plan: Plan, now: number): void {
     const row = this.rows.piece(slot);
     const base = this.rows.base(slot);
     // Policies that this request was not judged by may hold on longer.
@@ -88,7 +109,9 @@ export class Ledger {
       const section = this.sections[plan.places[i]];
       const { out } = section;
       expires = Math.max(expires, out[AT] + out[RESET]);
-      if (out[WRITES] !== NOTHING) section.write(plan.terms[i].numbers, row, base);
+      if (out[WRITES] === NOTHING) continue;
+      section.write(plan.terms[i].numbers, row, base);
+      this.ahead.pass(slot, plan.places[i], now);
     }
     row[base] = expires;
   }
@@ -103,9 +126,21 @@ export class Ledger {
     const row = this.rows.piece(slot);
     const base = this.rows.base(slot);
     for (const section of this.sections) section.clear(row, base);
+    this.ahead.clear(slot);
     row[base] = Infinity;
     this.size -= 1;
   }
+}
+
+/** What a request is told so long before the instant that it was decided at: nobody passes before, and nothing is written. */
+function behind(out: Row, cost: number, wait: number): Row {
+  const retry = out[RETRY];
+  if (cost > 0 && retry !== NEVER) out[RETRY] = Math.min(retry + wait, MOST);
+  out[DELAY] = cost === 0 && out[DELAY] > 0 ? Math.min(out[DELAY] + wait, MOST) : 0;
+  out[REMAINING] = 0;
+  out[RESET] = Math.min(out[RESET] + wait, MOST);
+  out[WRITES] = cost > 0 ? IF_ADMITTED : NOTHING;
+  return out;
 }
 
 /** Names and kinds of the policies. The two buckets keep the same state, here as in Redis. */

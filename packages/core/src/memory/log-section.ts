@@ -50,6 +50,9 @@ export class LogSection implements Section {
     }
   }
 
+  /** It takes nothing over from other numbers. */
+  again(): void {}
+
   /** It counts nothing that is denied. */
   waitAfter(): number {
     return 0;
@@ -86,6 +89,11 @@ export class LogSection implements Section {
     out[RESET] = window;
     out[WRITES] = ALWAYS;
     return 0;
+  }
+
+  /** What has left by then is forgotten. */
+  recede(_numbers: readonly number[], _row: Row, _base: number, at: number): number {
+    return at;
   }
 
   take(from: Section, fromRow: Row, fromBase: number, row: Row, base: number): void {

@@ -13,6 +13,7 @@ import { refund, settle } from './corrections.js';
 import { Judge } from './judge.js';
 import { KeyIndex } from './key-index.js';
 import { kindsOf, Ledger, shapeOf } from './ledger.js';
+import { reserve } from './reserve.js';
 import { Slots } from './slots.js';
 
 /** Of so many calls one looks at so many slots. */
@@ -110,6 +111,45 @@ export class MemoryTable implements Table<false> {
     return this.#blocks?.isBlocked(this.#index.get(shorten(id)), plan, now) === true;
   }
 
+  reserve(id: string, cost: number, plan: Plan, mostWaitMs: number, given: number | undefined): Answer {
+    const now = given ?? Date.now();
+    if (!reserve([{ table: this, key: id, plan }], cost, mostWaitMs, now))
+      return this.decide(id, cost, plan, false, now);
+    return this.answer(plan);
+  }
+
+  /** As {@link Judge.openFrom} says. */
+  openFrom(id: string, plan: Plan, now: number): number {
+    return this.#judge.openFrom(this.#find(shorten(id)), plan, now);
+  }
+
+  /** As {@link Judge.fitsFrom} says. */
+  fitsFrom(id: string, cost: number, plan: Plan, at: number, again: boolean): number {
+    return this.#judge.fitsFrom(this.#index.get(shorten(id)), cost, plan, at, again);
+  }
+
+  /** As {@link Judge.held} says. */
+  held(plan: Plan): number {
+    return this.#judge.held(plan);
+  }
+
+  /** What the request that was judged last is told. */
+  answer(plan: Plan): Answer {
+    return this.#judge.answer(plan);
+  }
+
+  /** Charges what was judged last, `wait` ms after now. */
+  book(id: string, plan: Plan, wait: number, now: number): void {
+    const key = shorten(id);
+    const found = this.#index.get(key);
+    const slot = found > 0 ? found : this.#add(key, now);
+    this.#ledger.write(slot, plan, now);
+    this.#judge.stand(slot, plan, wait);
+    // Whoever waits must not lose the place to new keys.
+    if (wait === 0) this.#slots.admitted(slot);
+    else this.#slots.denied(slot);
+  }
+
   charge(id: string, units: readonly number[], plan: Plan, given: number | undefined): Answer {
     const now = given ?? Date.now();
     const key = shorten(id);
@@ -192,7 +232,7 @@ export class MemoryTable implements Table<false> {
   /** Stores what the request of a new key that was judged last changes. */
   #begin(key: string, admitted: boolean, plan: Plan, now: number): void {
     const slot = this.#add(key, now);
-    this.#ledger.write(slot, plan);
+    this.#ledger.write(slot, plan, now);
     if (!admitted) this.#slots.denied(slot);
   }
 

@@ -40,12 +40,15 @@ export class NumberSection implements Section {
     for (let i = 0; i < this.width; i++) row[begin + i] = this.out[NEXT + i];
   }
 
+  again(numbers: readonly number[], now: number, cost: number): void {
+    this.algorithm.decide(numbers, this.out.slice(NEXT), 0, now, cost, this.out);
+  }
+
   waitAfter(numbers: readonly number[], now: number, cost: number): number {
     const { out } = this;
     const decided = out.slice();
     // The last number is countDenied: it has been counted once.
-    const once = [...numbers.slice(0, -1), 0];
-    this.algorithm.decide(once, decided, NEXT, now, cost, out);
+    this.again([...numbers.slice(0, -1), 0], now, cost);
     const wait = out[RETRY];
     out.set(decided);
     return wait;
@@ -77,6 +80,10 @@ export class NumberSection implements Section {
     this.out.set(settled.subarray(NEXT), NEXT);
     if (this.out[RESET] > 0) this.out[WRITES] = ALWAYS;
     return lacking;
+  }
+
+  recede(numbers: readonly number[], row: Row, base: number, at: number, now: number): number {
+    return this.algorithm.recede?.(numbers, row, base + this.offset, at, now) ?? at;
   }
 
   take(from: Section, fromRow: Row, fromBase: number, row: Row, base: number): void {

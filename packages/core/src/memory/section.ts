@@ -19,6 +19,8 @@ export interface Section {
   decide(numbers: readonly number[], row: Row, base: number, now: number, cost: number): Row;
   /** Stores what was decided last. */
   write(numbers: readonly number[], row: Row, base: number): void;
+  /** Judges at a later instant by what was decided last, as if that were stored. */
+  again(numbers: readonly number[], now: number, cost: number): void;
   /** The wait of the same cost once more, after what was decided last has been stored. `out` stays as it is. */
   waitAfter(numbers: readonly number[], now: number, cost: number): number;
   /** Takes units back from what was charged. */
@@ -42,6 +44,11 @@ export interface Section {
     units: number,
     charge: Charge,
   ): number;
+  /**
+   * Moves a state that stands at `at`, ahead of `now`, back as far as it can be told to have stood before, not before
+   * now; returns when it stands.
+   */
+  recede(numbers: readonly number[], row: Row, base: number, at: number, now: number): number;
   /**
    * Copies the state that `from` holds, which is of the same kind, to its own part, which is as new. Until that of `from`
    * is made as new, which comes next, both may hold the same.

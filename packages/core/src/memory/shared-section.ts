@@ -48,6 +48,11 @@ export class SharedSection extends NumberSection {
     row[base + this.offset] = state[0];
   }
 
+  /** What the state says stays the same. */
+  override recede(numbers: readonly number[], row: Row, base: number, at: number, now: number): number {
+    return this.algorithm.recede?.(numbers, this.#load(row, base), 0, at, now) ?? at;
+  }
+
   override take(from: Section, fromRow: Row, fromBase: number, row: Row, base: number): void {
     const state = (from as SharedSection).#load(fromRow, fromBase);
     const begin = base + this.offset;

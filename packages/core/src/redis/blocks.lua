@@ -51,39 +51,43 @@ local function writeBehind(prefix, key, open, add, state, writes, next, reset, a
 end
 
 -- What one policy says of a request that is charged to nobody, at the end of its block if it has one.
-local function tell(decide, aligned, state, block, units, from, to)
+local function tell(decide, aligned, state, ahead, block, units, from, to)
   local own = { unpack(numbers, from, to) }
   -- The last number is countDenied: a request of a key that is blocked does not count.
   if aligned then own[#own] = 0 end
   local ends = block and math.max(now, endOf(block, now)) or now
   local past = ends == MOST and now or ends
-  local _, retry = decide(state, past, units, false, unpack(own))
-  local remaining, _, reset, at = decide(state, past, 0, false, unpack(own))
+  -- Nobody passes before whoever has a place, but who asks for nothing.
+  local time = math.max(past, ahead)
+  local _, retry = decide(state, time, units, false, unpack(own))
+  local remaining, _, reset, at = decide(state, time, 0, false, unpack(own))
+  if retry ~= NEVER then retry = math.min((units > 0 and time or past) - now + retry, MOST) end
+  reset = math.min(time - now + reset, MOST)
   -- What is charged to nobody waits in no queue.
-  if ends == now then return remaining, retry, reset, at, 0 end
+  if ends == now then return time > now and 0 or remaining, retry, reset, at, 0 end
   at = math.max(now, block.began)
   if ends == MOST then return -block.by, NEVER, NEVER, at, ends - now end
-  retry = retry == NEVER and NEVER or math.min(ends - now + retry, MOST)
-  return -block.by, retry, math.min(ends - now + reset, MOST), at, ends - now
+  return -block.by, retry, reset, at, ends - now
 end
 
 -- Judges a request of a key that is blocked, which changes nothing; or one that the policy has denied, with what it said
 -- of it: a strike, which may begin a block.
-local function judgeBlock(blocked, key, open, decide, aligned, state, found, prefix, units, from, to, strikes, writes, next, ...)
+local function judgeBlock(blocked, key, open, decide, aligned, state, stored, found, ahead, prefix, units, from, to, strikes,
+  writes, next, ...)
   local block, changes = (prefix or not blocked) and unpacked(prefix), not blocked
   local remaining, retry, reset, at, delay = ...
   if not blocked then
     strike(block, now, unpack(numbers, strikes, strikes + 4))
-    if writes == ALWAYS then state, found = next, true end
+    if writes == ALWAYS then state, stored, found = next, next, true end
   elseif block and block.began > now and consumes then
     rebase(block, now)
     changes = true
   end
   if blocked or endOf(block, now) > now then
-    remaining, retry, reset, at, delay = tell(decide, aligned, state, block, units, from, to)
+    remaining, retry, reset, at, delay = tell(decide, aligned, state, ahead, block, units, from, to)
   end
   if changes then
-    put(key, open, state, found, packed(block), reset)
+    put(key, open, stored, found, packed(block), reset)
   elseif operation == CONSUME and (found or prefix) and redis.call('PTTL', key) == -1 then
     redis.call('PEXPIRE', key, ttlOf(prefix, reset))
   end

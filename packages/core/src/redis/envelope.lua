@@ -6,19 +6,24 @@
 --   numbers follow, the one that stands for its algorithm, and those of its policy; before those for a charge the
 --   units, for a refund or settlement the units, and the instant and the level of what was charged; after them, where
 --   BLOCKING is added to the algorithm's, the five that a strike takes. A charge is not all or nothing: each key is
---   charged by itself, no more than what remains.
--- Reply of consume, peek and charge: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and the delay in
---   the queue or, where another key denies, the wait that comes of being counted all the same, or the units that a charge
---   took. Of a key that is blocked, remaining is -1 if its policy did that, -2 if somebody did by hand, delay the wait until
---   that ends, and reset -1 if it does not. A lone key leaves out retry where it is 0, and then delay where that is 0.
---   Of a refund or settlement: now, and for each
+--   charged by itself, no more than what remains. Last of all, for a reservation, the most ms that it may wait.
+-- Reply of consume, peek, charge and reserve: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and
+--   the delay in the queue or, where another key denies, the wait that comes of being counted all the same, or the units
+--   that a charge took, or the whole wait of a reservation. Of a key that is blocked, remaining is -1 if its policy did that,
+--   -2 if somebody did by hand, delay the wait until that ends, and reset -1 if it does not. A lone key leaves out retry
+--   where it is 0, and then delay where that is 0. Of a refund or settlement: now, and for each
 --   key the units that it was to add and could not keep. All as text, which
 --   ends in a full stop: a table is dear to reply, and digits are exact.
 --
 -- An algorithm is a function of its code and of whether it is to correct, which is in scope there as `corrects`: most calls
 -- do not, and making a function costs. It returns `decide`; what a state of it begins with; whether a key mostly ends when it
--- would have ended before the request (ALIGNED), or false; `refund`, if it corrects; and, of the log, `open` and `add`. `settles`
--- is true in a `decide` whose state will be settled, so that it is packed whatever comes of it.
+-- would have ended before the request (ALIGNED), or false; `refund`, if it corrects; of the log, `open` and `add`; and, if it
+-- corrects, `recede` of those whose states tell what was before. `settles` is true in a `decide` whose state will be settled,
+-- so that it is packed whatever comes of it.
+--
+-- A state that is charged by reservations stands ahead of now, and says so: its kind plus AHEAD, the instant that it stands
+-- at, and then the state (of a log, whose newest entry is at that instant, only the kind). Nobody passes before. From that
+-- instant on it is a state as any other, and what is written next says nothing of it any more.
 --
 -- The only Lua, with log.lua and blocks.lua, that calls Redis. Nothing is written before every number has been checked. Numbers
 -- and states are packed, and what one policy needs is kept in locals, because parsing text and making tables and
@@ -26,6 +31,8 @@
 
 -- How far the TTL that a key has may be from the one that it should have: less than SLACK.
 local NEAR = 250
+-- Bytes in front of a state that stands ahead of now.
+local MARK = 9
 
 -- The store packs none that is negative or a fraction. No algorithm takes more than seven.
 local operation, cost, clock, size, code, a, b, c, d, e, f, g = cmsgpack.unpack(ARGV[1])
@@ -39,67 +46,72 @@ if now < 0 then
 end
 
 -- A lone policy asked to consume, which is nearly all traffic: what `read`, `judge` and `write` do below, in a straight line.
--- Whatever changes there changes here.
-if operation == CONSUME and not KEYS[2] and code < BLOCKING then
+-- Whatever changes there changes here. It is left where there are reservations or blocks, which only those heed.
+while operation == CONSUME and not KEYS[2] and code < BLOCKING do
   if cost > MOST or clock > MOST or size > MOST or a > MOST or b > MOST
     or c and (c > MOST or d > MOST) or e and (e > MOST or f > MOST or g > MOST) then
     error('sluice: expected whole numbers up to 2^53 - 1')
   end
   local key = KEYS[1]
   local decide, kind, aligned, _, open, add = algorithm(code)
-  local state, found, blocks
+  local state, found
   if open then
     state, found = open(key)
-    blocks = state.origin > 0
+    if state.ahead or state.origin > 0 then break end
   else
     state = redis.call('GET', key)
     if state and string.byte(state) ~= kind then
+      if string.byte(state) == kind + AHEAD or string.byte(state) == BLOCKED then break end
       -- What another algorithm left says nothing to this one.
-      blocks, state = string.byte(state) == BLOCKED, false
+      state = false
     end
     found = state
   end
-  -- What a block may have to do with goes on below.
-  if not blocks then
-    local remaining, retry, reset, at, delay, writes, next = decide(state, now, cost, false, a, b, c, d, e, f, g)
-    local ttl = reset + SLACK
-    if clock > 0 and ttl < LEAST_TTL_UNDER_OTHER_CLOCKS then ttl = LEAST_TTL_UNDER_OTHER_CLOCKS end
-    if writes == NOTHING then
-      if found and redis.call('PTTL', key) == -1 then redis.call('PEXPIRE', key, ttl) end
-    elseif add then
-      add(state, next, at, cost, ttl)
+  local remaining, retry, reset, at, delay, writes, next = decide(state, now, cost, false, a, b, c, d, e, f, g)
+  local ttl = reset + SLACK
+  if clock > 0 and ttl < LEAST_TTL_UNDER_OTHER_CLOCKS then ttl = LEAST_TTL_UNDER_OTHER_CLOCKS end
+  if writes == NOTHING then
+    if found and redis.call('PTTL', key) == -1 then redis.call('PEXPIRE', key, ttl) end
+  elseif add then
+    add(state, next, at, cost, ttl)
+  else
+    local has = aligned and found and clock == 0 and redis.call('PTTL', key)
+    if has and has > ttl - NEAR and has < ttl + NEAR then
+      redis.call('SET', key, next, 'KEEPTTL')
     else
-      local has = aligned and found and clock == 0 and redis.call('PTTL', key)
-      if has and has > ttl - NEAR and has < ttl + NEAR then
-        redis.call('SET', key, next, 'KEEPTTL')
-      else
-        redis.call('SET', key, next, 'PX', ttl)
-      end
+      redis.call('SET', key, next, 'PX', ttl)
     end
-    if retry == 0 and delay == 0 then return string.format('%d %d %d.', remaining, reset, at) end
-    if retry == 0 then return string.format('%d %d %d %d.', remaining, reset, at, delay) end
-    return string.format('%d %d %d %d %d.', remaining, retry, reset, at, delay)
   end
+  if retry == 0 and delay == 0 then return string.format('%d %d %d.', remaining, reset, at) end
+  if retry == 0 then return string.format('%d %d %d %d.', remaining, reset, at, delay) end
+  return string.format('%d %d %d %d %d.', remaining, retry, reset, at, delay)
 end
 
 local numbers = { cmsgpack.unpack(ARGV[1]) }
 if math.max(unpack(numbers)) > MOST then error('sluice: expected whole numbers up to 2^53 - 1') end
 local corrects = operation == REFUND or operation == SETTLE
 
--- The log is read and written in parts, every other state as a whole. Returns the state, whether there is one, and that of
--- a block where one stands before it.
+-- The log is read and written in parts, every other state as a whole. Returns the state, whether there is one, the
+-- instant up to which there are reservations, or were, and the state of a block where one stands before it.
 local function read(key, open, kind)
   if open then
     local log, found = open(key)
-    return log, found, log.origin > 0 and log.prefix
+    return log, found, log.ahead or 0, log.origin > 0 and log.prefix
   end
   local state, prefix = redis.call('GET', key), false
   if state and string.byte(state) == BLOCKED then
     prefix, state = string.sub(state, 1, BLOCK_BYTES), string.sub(state, BLOCK_BYTES + 1)
   end
+  if not state or string.byte(state) == kind then return state, state, 0, prefix end
   -- What another algorithm left says nothing to this one.
-  if state and string.byte(state) ~= kind then state = false end
-  return state, state, prefix
+  if string.byte(state) ~= kind + AHEAD then return false, false, 0, prefix end
+  return string.sub(state, MARK + 1), true, struct.unpack('<d', state, 2), prefix
+end
+
+-- A state as it is stored, up to which instant there are reservations being known.
+local function marked(state, ahead)
+  if not state or ahead <= now then return state end
+  return struct.pack('<Bd', string.byte(state) + AHEAD, ahead) .. state
 end
 
 -- Stores what is to be written of a key. How long it lives is only garbage collection: what is stale counts as absent.
@@ -121,6 +133,27 @@ local function write(key, add, aligned, state, found, writes, next, reset, at, u
   end
 end
 
+-- The same of any key: of one with a block, which has a prefix, and of one that stands ahead of now.
+local function store(prefix, key, open, add, aligned, state, found, ahead, writes, next, reset, at, units)
+  if prefix then
+    local _, _, writeBehind = algorithm(BLOCKS, corrects, now, clock, operation, numbers)
+    writeBehind(prefix, key, open, add, state, writes, open and next or marked(next, ahead), reset, at, units)
+  else
+    write(key, add, aligned, state, found, writes, open and next or marked(next, ahead), reset, at, units)
+  end
+  if add and (ahead > now or state.ahead) and (writes ~= NOTHING or corrects) then
+    local byte = string.byte(redis.call('GETRANGE', key, state.origin, state.origin))
+    local kind = byte and byte % AHEAD
+    if kind then redis.call('SETRANGE', key, state.origin, string.char(ahead > now and kind + AHEAD or kind)) end
+  end
+end
+
+local function isBlocked(prefix)
+  if not prefix then return false end
+  local _, _, _, blocked = algorithm(BLOCKS, false, now, clock, operation, numbers)
+  return blocked(prefix)
+end
+
 if corrects then
   local corrected = { string.format('%d', now) }
   -- Takes what a refund gives back from the keys from i on, or adds what a settlement was not charged yet.
@@ -128,41 +161,47 @@ if corrects then
     local key = KEYS[i]
     if not key then return end
     local units, from, to = numbers[position + 2], position + 3, position + numbers[position]
-    local decide, kind, aligned, refund, open, add = algorithm(numbers[position + 1], true)
-    local state, found, prefix = read(key, open, kind)
+    local decide, kind, aligned, refund, open, add, recede = algorithm(numbers[position + 1], true)
+    local state, found, ahead, prefix = read(key, open, kind)
     -- All are read before any is written: what fails then has changed nothing.
     correct(i + 1, to + 1)
 
+    -- It stands ahead no more.
+    if units > 0 and ahead > 0 and ahead <= now and not open then
+      redis.call('SET', key, (prefix or '') .. state, 'KEEPTTL')
+    end
+    local time = math.max(now, ahead)
     local lacking, remaining, retry, reset, at, delay, writes, next = 0
     if units > 0 and operation == REFUND and found then
-      next = refund(state, now, units, unpack(numbers, from, to))
+      next = refund(state, time, units, unpack(numbers, from, to))
       if open then next = open(key) end
-      remaining, retry, reset, at = decide(next, now, 0, false, unpack(numbers, from + 2, to))
+      if recede and time > now then
+        next, ahead = recede(next, time, now, numbers[from + 2])
+        time = ahead
+      end
+      remaining, retry, reset, at = decide(next, time, 0, false, unpack(numbers, from + 2, to))
+      reset = reset + time - now
       writes = reset > 0 and not open and ALWAYS or NOTHING
       if reset == 0 and not prefix then redis.call('DEL', key) end
     elseif units > 0 and operation == SETTLE then
       -- Beyond the limit too.
-      remaining, retry, reset, at, delay, writes, next = decide(state, now, 0, true, unpack(numbers, from + 2, to))
-      local settled, less = refund(open and state or next, now, -units, unpack(numbers, from, to))
+      remaining, retry, reset, at, delay, writes, next = decide(state, time, 0, true, unpack(numbers, from + 2, to))
+      local settled, less = refund(open and state or next, time, -units, unpack(numbers, from, to))
       lacking = less or 0
       if not open then
         next = settled
-        remaining, retry, reset, at = decide(settled, now, 0, false, unpack(numbers, from + 2, to))
+        remaining, retry, reset, at = decide(settled, time, 0, false, unpack(numbers, from + 2, to))
         if reset > 0 then writes = ALWAYS end
       elseif settled then
-        remaining, retry, reset, at = decide(open(key), now, 0, false, unpack(numbers, from + 2, to))
+        remaining, retry, reset, at = decide(open(key), time, 0, false, unpack(numbers, from + 2, to))
       elseif numbers[from] > at - numbers[to] then
         -- Nothing was charged at first, so there is no entry of it.
         writes, reset = ALWAYS, numbers[to]
       end
+      reset = reset + time - now
     end
     corrected[1 + i] = string.format('%d', math.max(0, lacking))
-    if reset and prefix then
-      local _, _, writeBehind = algorithm(BLOCKS, true, now, clock, operation, numbers)
-      writeBehind(prefix, key, open, add, state, writes, next, reset, at, units)
-    elseif reset then
-      write(key, add, aligned, state, found, writes, next, reset, at, units)
-    end
+    if reset then store(prefix, key, open, add, aligned, state, found, ahead, writes, next, reset, at, units) end
   end
 
   correct(1, 4)
@@ -176,8 +215,11 @@ if operation == BLOCK or operation == UNBLOCK then
     if not key then return end
     local to = position + numbers[position]
     local decide, kind, _, _, open = algorithm(numbers[position + 1])
-    local state, found, prefix = read(key, open, kind)
-    local _, _, reset = decide(state, now, 0, false, unpack(numbers, position + 2, to))
+    local state, found, ahead, prefix = read(key, open, kind)
+    local time = math.max(now, ahead)
+    local _, _, reset = decide(state, time, 0, false, unpack(numbers, position + 2, to))
+    if not open then state = marked(state, ahead) end
+    reset = reset + time - now
     -- All are read before any is written: what fails then has changed nothing.
     set(i + 1, to + 1)
 
@@ -193,9 +235,57 @@ if operation == BLOCK or operation == UNBLOCK then
   return '.'
 end
 
+local reply = {}
+
+-- Charges all keys at the first instant at which all admit, if that is within the last number.
+if operation == RESERVE then
+  local parts, from, time, blocked = {}, 4, now, false
+  for i, key in ipairs(KEYS) do
+    local to = from + numbers[from]
+    local decide, kind, aligned, _, open, add = algorithm(numbers[from + 1])
+    local state, found, ahead, prefix = read(key, open, kind)
+    time = math.max(time, ahead)
+    -- Who is blocked gets no place.
+    blocked = blocked or isBlocked(prefix)
+    parts[i] = { decide, state, { unpack(numbers, from + 2, to) }, aligned, open, add, state, found, prefix }
+    from = to + 1
+  end
+  -- Returns the first instant from `time` on at which all admit, if there is one, and how long they hold the request then.
+  local function fits()
+    local first, held = time, 0
+    for _, part in ipairs(parts) do
+      local decide, state, own = unpack(part, 1, 3)
+      local remaining, retry, reset, at, delay, writes, next = decide(state, time, cost, false, unpack(own))
+      if retry == NEVER then return end
+      if retry > 0 then first = math.max(first, at + retry) end
+      held = math.max(held, delay)
+      -- What is taken over from other numbers is so for the wait that was just told.
+      if retry > 0 and writes == ALWAYS then part[2] = next end
+      part.outcome = { writes, next, remaining, reset, at, delay }
+    end
+    return first, held
+  end
+
+  local most = now + numbers[#numbers]
+  local first, held = fits()
+  if first and first > time and first <= most then
+    time = first
+    first, held = fits()
+  end
+  if not blocked and first == time and time + held <= most then
+    for i, part in ipairs(parts) do
+      local writes, next, remaining, reset, at, delay = unpack(part.outcome)
+      local aligned, open, add, state, found, prefix = unpack(part, 4, 9)
+      local ahead = time > now and at or 0
+      store(prefix, KEYS[i], open, add, aligned, state, found, ahead, writes, next, reset + at - now, at, cost)
+      reply[i] = string.format('%d 0 %d %d %d', remaining, reset, at, time - now + delay)
+    end
+    return table.concat(reply, ' ') .. '.'
+  end
+end
+
 -- Judges the keys from i on, given whether those before admit, and whether one of them is blocked; returns whether all do,
 -- and one is, and adds what it replies.
-local reply = {}
 local function judge(i, position, admitted, blocked)
   local key = KEYS[i]
   if not key then return admitted, blocked end
@@ -203,21 +293,27 @@ local function judge(i, position, admitted, blocked)
   local onwards = to + 1
   if code >= BLOCKING then code, strikes, to = code - BLOCKING, to - 4, to - 5 end
   local decide, kind, aligned, _, open, add = algorithm(code)
-  local state, found, prefix = read(key, open, kind)
-  if prefix and operation ~= CHARGE then
-    local _, _, _, isBlocked = algorithm(BLOCKS, false, now, clock, operation, numbers)
-    blocked = blocked or isBlocked(prefix)
-  end
+  local state, found, ahead, prefix = read(key, open, kind)
+  if operation ~= CHARGE then blocked = blocked or isBlocked(prefix) end
+
+  -- Where there are reservations, nobody passes before, and nothing is written.
+  local wait = math.max(0, ahead - now)
+  local time = now + wait
 
   local remaining, retry, reset, at, delay, writes, next
   if operation == CHARGE then
-    remaining = decide(state, now, 0, false, unpack(numbers, from + 1, to))
-    units = math.min(numbers[from], remaining)
-    remaining, retry, reset, at, delay, writes, next = decide(state, now, units, false, unpack(numbers, from + 1, to))
+    remaining = decide(state, time, 0, false, unpack(numbers, from + 1, to))
+    units = wait > 0 and 0 or math.min(numbers[from], remaining)
+    remaining, retry, reset, at, delay, writes, next = decide(state, time, units, false, unpack(numbers, from + 1, to))
     delay = units
     admitted = judge(i + 1, onwards, admitted, blocked)
   else
-    remaining, retry, reset, at, delay, writes, next = decide(state, now, units, false, unpack(numbers, from, to))
+    remaining, retry, reset, at, delay, writes, next = decide(state, time, units, false, unpack(numbers, from, to))
+    if wait > 0 then
+      if units > 0 and retry ~= NEVER then retry = math.min(retry + wait, MOST) end
+      delay = units == 0 and delay > 0 and math.min(delay + wait, MOST) or 0
+      writes = units > 0 and IF_ADMITTED or NOTHING
+    end
     admitted, blocked = judge(i + 1, onwards, admitted and retry == 0, blocked)
     if writes == ALWAYS and not admitted and retry == 0 then
       -- Another policy denies, but here the request counts, and the wait is worked out after that.
@@ -229,22 +325,23 @@ local function judge(i, position, admitted, blocked)
     elseif not admitted then
       delay = 0
     end
-    if operation == PEEK or operation == PEEK_DENIED or writes == IF_ADMITTED and not admitted then
+    if operation ~= CONSUME and operation ~= CONSUME_DENIED or writes == IF_ADMITTED and not admitted then
       -- What the request is told of its own chances, and the rest as it stands without it.
       local _
-      remaining, _, reset, at = decide(state, now, 0, false, unpack(numbers, from, to))
+      remaining, _, reset, at = decide(state, time, 0, false, unpack(numbers, from, to))
       writes = NOTHING
     end
   end
+  if wait > 0 then
+    remaining, reset = 0, math.min(reset + wait, MOST)
+  end
   if blocked or strikes and retry > 0 then
     local judgeBlock = algorithm(BLOCKS, false, now, clock, operation, numbers)
-    remaining, retry, reset, at, delay = judgeBlock(blocked, key, open, decide, aligned, state, found, prefix, units, from,
-      to, strikes, writes, next, remaining, retry, reset, at, delay)
-  elseif prefix then
-    local _, _, writeBehind = algorithm(BLOCKS, false, now, clock, operation, numbers)
-    writeBehind(prefix, key, open, add, state, writes, next, reset, at, units)
+    local stored = open and state or marked(state, ahead)
+    remaining, retry, reset, at, delay = judgeBlock(blocked, key, open, decide, aligned, state, stored, found, ahead, prefix,
+      units, from, to, strikes, writes, next, remaining, retry, reset, at, delay)
   else
-    write(key, add, aligned, state, found, writes, next, reset, at, units)
+    store(prefix, key, open, add, aligned, state, found, ahead, writes, next, reset, at, units)
   end
   reply[i] = string.format('%d %d %d %d %d', remaining, retry, reset, at, delay)
   return admitted, blocked

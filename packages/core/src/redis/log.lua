@@ -33,14 +33,15 @@ local function entry(log, i)
 end
 
 -- Opens the log of a key; returns it and whether there is one. `first` is as much of it as is at hand; `newest` and `sum`
--- are what the last entry says.
+-- are what the last entry says, and so does `ahead` where that is of a reservation.
 local function open(key)
   local first = redis.call('GETRANGE', key, 0, FIRST - 1)
-  local kind, prefix, more = string.byte(first), '', #first == FIRST
+  local kind, prefix, ahead, more = string.byte(first), '', false, #first == FIRST
   if kind == BLOCKED then
     prefix, first = string.sub(first, 1, BLOCK_BYTES), string.sub(first, BLOCK_BYTES + 1)
     kind = string.byte(first)
   end
+  if kind and kind > AHEAD then kind, ahead = kind - AHEAD, true end
   local origin = #prefix
   if kind ~= NARROW and kind ~= WIDE then
     return { key = key, prefix = prefix, origin = origin, count = 0, head = 0, before = 0, newest = 0, sum = 0 }, false
@@ -65,6 +66,7 @@ local function open(key)
     sum = 0,
   }
   log.newest, log.sum = entry(log, log.count)
+  if ahead then log.ahead = log.newest end
   return log, true
 end
 

@@ -64,6 +64,17 @@ export class RedisTable implements Table<true> {
     return this.#run(id, plan, numbers, (reply) => readReply(reply, plan));
   }
 
+  reserve(
+    id: string,
+    cost: number,
+    plan: Plan,
+    mostWaitMs: number,
+    now: number | undefined,
+  ): Promise<Answer> {
+    const numbers = packed(OPERATIONS.RESERVE, cost, plan, undefined, now, false, mostWaitMs);
+    return this.#run(id, plan, numbers, (reply) => readReply(reply, plan));
+  }
+
   charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {
     const each = units.map((count) => [count]);
     const numbers = packed(OPERATIONS.CHARGE, 0, plan, each, now);
@@ -151,7 +162,7 @@ export class RedisTable implements Table<true> {
 }
 
 /**
- * The numbers as envelope.lua takes them: for each term those of `each`, if there are any, and its own.
+ * The numbers as envelope.lua takes them: for each term those of `each`, if there are any, and its own; then the `last`.
  *
  * @param strikes - whether denials count as strikes: then what those take follows.
  */
@@ -162,6 +173,7 @@ function packed(
   each: readonly (readonly number[])[] | undefined,
   now: number | undefined,
   strikes = false,
+  ...last: readonly number[]
 ): Buffer {
   const numbers = [operation, cost, now === undefined ? 0 : whole(now) + 1];
   plan.terms.forEach((term, i) => {
@@ -171,6 +183,7 @@ function packed(
     const all = [code, ...own, ...term.numbers, ...block];
     numbers.push(all.length, ...all);
   });
+  numbers.push(...last);
   return pack(numbers);
 }
 

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { isStoreError, StoreError } from '../errors.js';
+import { ArgumentError, isStoreError, StoreError } from '../errors.js';
 import { partOf } from '../plan.js';
 import {
   ANSWER_WIDTH,
@@ -67,6 +67,20 @@ export class SpreadTable implements Table<true> {
     const said = await this.#ask(id, cost, groups, now);
     if (!said.every(admits)) return joined(plan, await this.#deny(id, cost, said, charge, now));
     return charge ? this.#reserve(id, cost, plan, groups, now) : joined(plan, said);
+  }
+
+  /** Each of several nodes would have to know how long the others let wait. */
+  async reserve(
+    id: string,
+    cost: number,
+    plan: Plan,
+    mostWaitMs: number,
+    now: number | undefined,
+  ): Promise<Answer> {
+    if (this.#groupsOf(id, plan).length === 1) return this.#table.reserve(id, cost, plan, mostWaitMs, now);
+    const message =
+      'Expected `acquire` to be given keys that lie on one node, such as a key of one kind, got several on a Redis Cluster.';
+    throw new ArgumentError('ERR_SLUICE_RESERVE', message);
   }
 
   async charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {

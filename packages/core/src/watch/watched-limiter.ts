@@ -4,12 +4,13 @@
  * @module
  */
 
+import { parseWaiting, refusalOf, untilTurn } from '../acquire.js';
 import type { Audit } from '../audit/audit.js';
 import type { AuditReport } from '../audit/report.js';
 import { checkObject, refuseUnknown } from '../check.js';
 import type { Decider, StoreChange } from '../decider.js';
 import { type Settler, withoutEffect } from '../decision.js';
-import type { Limiter, RequestOptions, UpdateOptions } from '../limiter.js';
+import type { AcquireOptions, Limiter, RequestOptions, UpdateOptions } from '../limiter.js';
 import { checkUpdate, parsePolicies } from '../policy.js';
 import type { Decision, Duration, Eventually, ParsedPolicy } from '../types.js';
 import type { Candidate, CandidateReport } from './candidate.js';
@@ -73,6 +74,22 @@ export class WatchedLimiter<A extends boolean> implements Limiter<A>, Settler {
     if (!this.#watch.shadow) return made;
     if (made instanceof Promise) return made.then(withoutEffect) as Eventually<A, Decision>;
     return withoutEffect(made as Decision) as Eventually<A, Decision>;
+  }
+
+  async acquire(key: string, options?: AcquireOptions): Promise<Decision> {
+    const waiting = parseWaiting(options);
+    const { request, mostWaitMs, signal } = waiting;
+    signal?.throwIfAborted();
+    const decision = await this.#decider.reserve(key, request, mostWaitMs);
+    const enforces = !this.#watch.shadow;
+    const refusal = refusalOf(decision, waiting);
+    if (enforces && refusal === undefined) {
+      await untilTurn(decision, signal, () => this.#decider.refund(decision));
+    }
+    // Not before its turn: that is the instant of what it charged.
+    const told = this.#watched ? this.#see(key, decision) : decision;
+    if (enforces && refusal !== undefined) throw refusal;
+    return told;
   }
 
   refund(decision: Decision, units?: number): Eventually<A, void> {
