@@ -99,7 +99,7 @@ export class ExpectedLives {
         forget(id);
         const began = Date.now();
         const answer = await (table as Required<Table<true>>).reserve(id, cost, plan, mostWaitMs, now);
-        if (now !== undefined && isReserved(answer, plan, mostWaitMs)) {
+        if (now !== undefined && isReserved(answer, plan, mostWaitMs) && !this.#isLonger(limiter, id, plan)) {
           this.#noteReserved({ plan, now, answer, began }, keysOf(id));
         }
         return answer;

@@ -13,8 +13,11 @@ local function ttlOf(prefix, reset)
 end
 
 -- Has this prefix, or none, stand before a state, which stays or, of other algorithms than the log, is `state`.
-local function put(key, open, state, found, prefix, reset)
+local function put(key, open, state, found, ahead, prefix, reset)
   local ttl = ttlOf(prefix, reset)
+  if state and not open and ahead > 0 then
+    state = struct.pack('<Bd', string.byte(state) + AHEAD, ahead) .. state
+  end
   if open and found and prefix and state.origin > 0 then
     redis.call('SETRANGE', key, 0, prefix)
     redis.call('PEXPIRE', key, ttl)
@@ -34,7 +37,7 @@ end
 local function writeBehind(prefix, key, open, add, state, writes, next, reset, at, units)
   if consumes and writes ~= NOTHING and lastsUntil(unpacked(prefix)) <= now then
     -- A log that is not written as a whole.
-    if open and state.length and state.length > #state.first then put(key, open, state, true, false, reset) end
+    if open and state.length and state.length > #state.first then put(key, open, state, true, 0, false, reset) end
     if open then state.prefix, state.origin = '', 0 end
     prefix = false
   end
@@ -44,7 +47,7 @@ local function writeBehind(prefix, key, open, add, state, writes, next, reset, a
   elseif writes ~= NOTHING then
     redis.call('SET', key, (prefix or '') .. next, 'PX', ttl)
   elseif operation == REFUND and reset == 0 then
-    put(key, open, false, false, prefix, reset)
+    put(key, open, false, false, 0, prefix, reset)
   elseif corrects or operation == CONSUME and redis.call('PTTL', key) == -1 then
     redis.call('PEXPIRE', key, ttl)
   end
@@ -72,13 +75,13 @@ end
 
 -- Judges a request of a key that is blocked, which changes nothing; or one that the policy has denied, with what it said
 -- of it: a strike, which may begin a block.
-local function judgeBlock(blocked, key, open, decide, aligned, state, stored, found, ahead, prefix, units, from, to, strikes,
+local function judgeBlock(blocked, key, open, decide, aligned, state, found, ahead, prefix, units, from, to, strikes,
   writes, next, ...)
   local block, changes = (prefix or not blocked) and unpacked(prefix), not blocked
   local remaining, retry, reset, at, delay = ...
   if not blocked then
     strike(block, now, unpack(numbers, strikes, strikes + 4))
-    if writes == ALWAYS then state, stored, found = next, next, true end
+    if writes == ALWAYS then state, found, ahead = next, true, 0 end
   elseif block and block.began > now and consumes then
     rebase(block, now)
     changes = true
@@ -87,7 +90,7 @@ local function judgeBlock(blocked, key, open, decide, aligned, state, stored, fo
     remaining, retry, reset, at, delay = tell(decide, aligned, state, ahead, block, units, from, to)
   end
   if changes then
-    put(key, open, stored, found, packed(block), reset)
+    put(key, open, state, found, ahead, packed(block), reset)
   elseif operation == CONSUME and (found or prefix) and redis.call('PTTL', key) == -1 then
     redis.call('PEXPIRE', key, ttlOf(prefix, reset))
   end

@@ -108,17 +108,17 @@ local function read(key, open, kind)
   return string.sub(state, MARK + 1), true, struct.unpack('<d', state, 2), prefix
 end
 
--- A state as it is stored, up to which instant there are reservations being known.
-local function marked(state, ahead)
-  if not state or ahead <= now then return state end
-  return struct.pack('<Bd', string.byte(state) + AHEAD, ahead) .. state
-end
-
 -- Stores what is to be written of a key. How long it lives is only garbage collection: what is stale counts as absent.
-local function write(key, add, aligned, state, found, writes, next, reset, at, units)
+local function write(key, open, add, aligned, state, found, ahead, prefix, writes, next, reset, at, units)
   local ttl = reset + SLACK
   if clock > 0 and ttl < LEAST_TTL_UNDER_OTHER_CLOCKS then ttl = LEAST_TTL_UNDER_OTHER_CLOCKS end
-  if writes ~= NOTHING and add then
+  if ahead > now and not add and writes ~= NOTHING then
+    next = struct.pack('<Bd', string.byte(next) + AHEAD, ahead) .. next
+  end
+  if prefix then
+    local _, _, writeBehind = algorithm(BLOCKS, corrects, now, clock, operation, numbers)
+    writeBehind(prefix, key, open, add, state, writes, next, reset, at, units)
+  elseif writes ~= NOTHING and add then
     add(state, next, at, units, ttl)
   elseif writes ~= NOTHING then
     local has = aligned and found and clock == 0 and redis.call('PTTL', key)
@@ -131,27 +131,11 @@ local function write(key, add, aligned, state, found, writes, next, reset, at, u
     -- A refund may take the last entry of a log; and a key that has lost its TTL would live for ever.
     redis.call('PEXPIRE', key, ttl)
   end
-end
-
--- The same of any key: of one with a block, which has a prefix, and of one that stands ahead of now.
-local function store(prefix, key, open, add, aligned, state, found, ahead, writes, next, reset, at, units)
-  if prefix then
-    local _, _, writeBehind = algorithm(BLOCKS, corrects, now, clock, operation, numbers)
-    writeBehind(prefix, key, open, add, state, writes, open and next or marked(next, ahead), reset, at, units)
-  else
-    write(key, add, aligned, state, found, writes, open and next or marked(next, ahead), reset, at, units)
-  end
   if add and (ahead > now or state.ahead) and (writes ~= NOTHING or corrects) then
     local byte = string.byte(redis.call('GETRANGE', key, state.origin, state.origin))
     local kind = byte and byte % AHEAD
     if kind then redis.call('SETRANGE', key, state.origin, string.char(ahead > now and kind + AHEAD or kind)) end
   end
-end
-
-local function isBlocked(prefix)
-  if not prefix then return false end
-  local _, _, _, blocked = algorithm(BLOCKS, false, now, clock, operation, numbers)
-  return blocked(prefix)
 end
 
 if corrects then
@@ -201,7 +185,7 @@ if corrects then
       reset = reset + time - now
     end
     corrected[1 + i] = string.format('%d', math.max(0, lacking))
-    if reset then store(prefix, key, open, add, aligned, state, found, ahead, writes, next, reset, at, units) end
+    if reset then write(key, open, add, aligned, state, found, ahead, prefix, writes, next, reset, at, units) end
   end
 
   correct(1, 4)
@@ -218,16 +202,15 @@ if operation == BLOCK or operation == UNBLOCK then
     local state, found, ahead, prefix = read(key, open, kind)
     local time = math.max(now, ahead)
     local _, _, reset = decide(state, time, 0, false, unpack(numbers, position + 2, to))
-    if not open then state = marked(state, ahead) end
     reset = reset + time - now
     -- All are read before any is written: what fails then has changed nothing.
     set(i + 1, to + 1)
 
     local _, put, _, _, blockedFor = algorithm(BLOCKS, false, now, clock, operation, numbers)
     if operation == BLOCK then
-      put(key, open, state, found, blockedFor(prefix, cost), reset)
+      put(key, open, state, found, ahead, blockedFor(prefix, cost), reset)
     elseif prefix then
-      put(key, open, state, found, false, reset)
+      put(key, open, state, found, ahead, false, reset)
     end
   end
 
@@ -246,7 +229,7 @@ if operation == RESERVE then
     local state, found, ahead, prefix = read(key, open, kind)
     time = math.max(time, ahead)
     -- Who is blocked gets no place.
-    blocked = blocked or isBlocked(prefix)
+    blocked = blocked or prefix and select(4, algorithm(BLOCKS, false, now, clock, operation, numbers))(prefix)
     parts[i] = { decide, state, { unpack(numbers, from + 2, to) }, aligned, open, add, state, found, prefix }
     from = to + 1
   end
@@ -277,7 +260,7 @@ if operation == RESERVE then
       local writes, next, remaining, reset, at, delay = unpack(part.outcome)
       local aligned, open, add, state, found, prefix = unpack(part, 4, 9)
       local ahead = time > now and at or 0
-      store(prefix, KEYS[i], open, add, aligned, state, found, ahead, writes, next, reset + at - now, at, cost)
+      write(KEYS[i], open, add, aligned, state, found, ahead, prefix, writes, next, reset + at - now, at, cost)
       reply[i] = string.format('%d 0 %d %d %d', remaining, reset, at, time - now + delay)
     end
     return table.concat(reply, ' ') .. '.'
@@ -286,15 +269,18 @@ end
 
 -- Judges the keys from i on, given whether those before admit, and whether one of them is blocked; returns whether all do,
 -- and one is, and adds what it replies.
-local function judge(i, position, admitted, blocked)
+local function judge(i, position, admitted, blocked, before, decide, kind, aligned, _, open, add)
   local key = KEYS[i]
   if not key then return admitted, blocked end
   local units, code, from, to, strikes = cost, numbers[position + 1], position + 2, position + numbers[position]
   local onwards = to + 1
   if code >= BLOCKING then code, strikes, to = code - BLOCKING, to - 4, to - 5 end
-  local decide, kind, aligned, _, open, add = algorithm(code)
+  -- Making functions costs: those of the policy before serve one of the same algorithm.
+  if code ~= before then decide, kind, aligned, _, open, add = algorithm(code) end
   local state, found, ahead, prefix = read(key, open, kind)
-  if operation ~= CHARGE then blocked = blocked or isBlocked(prefix) end
+  if prefix and operation ~= CHARGE then
+    blocked = blocked or select(4, algorithm(BLOCKS, false, now, clock, operation, numbers))(prefix)
+  end
 
   -- Where there are reservations, nobody passes before, and nothing is written.
   local wait = math.max(0, ahead - now)
@@ -306,7 +292,7 @@ local function judge(i, position, admitted, blocked)
     units = wait > 0 and 0 or math.min(numbers[from], remaining)
     remaining, retry, reset, at, delay, writes, next = decide(state, time, units, false, unpack(numbers, from + 1, to))
     delay = units
-    admitted = judge(i + 1, onwards, admitted, blocked)
+    admitted = judge(i + 1, onwards, admitted, blocked, code, decide, kind, aligned, nil, open, add)
   else
     remaining, retry, reset, at, delay, writes, next = decide(state, time, units, false, unpack(numbers, from, to))
     if wait > 0 then
@@ -314,7 +300,8 @@ local function judge(i, position, admitted, blocked)
       delay = units == 0 and delay > 0 and math.min(delay + wait, MOST) or 0
       writes = units > 0 and IF_ADMITTED or NOTHING
     end
-    admitted, blocked = judge(i + 1, onwards, admitted and retry == 0, blocked)
+    admitted, blocked =
+      judge(i + 1, onwards, admitted and retry == 0, blocked, code, decide, kind, aligned, nil, open, add)
     if writes == ALWAYS and not admitted and retry == 0 then
       -- Another policy denies, but here the request counts, and the wait is worked out after that.
       local once = { unpack(numbers, from, to) }
@@ -337,11 +324,10 @@ local function judge(i, position, admitted, blocked)
   end
   if blocked or strikes and retry > 0 then
     local judgeBlock = algorithm(BLOCKS, false, now, clock, operation, numbers)
-    local stored = open and state or marked(state, ahead)
-    remaining, retry, reset, at, delay = judgeBlock(blocked, key, open, decide, aligned, state, stored, found, ahead, prefix,
+    remaining, retry, reset, at, delay = judgeBlock(blocked, key, open, decide, aligned, state, found, ahead, prefix,
       units, from, to, strikes, writes, next, remaining, retry, reset, at, delay)
   else
-    store(prefix, key, open, add, aligned, state, found, ahead, writes, next, reset, at, units)
+    write(key, open, add, aligned, state, found, ahead, prefix, writes, next, reset, at, units)
   end
   reply[i] = string.format('%d %d %d %d %d', remaining, retry, reset, at, delay)
   return admitted, blocked
