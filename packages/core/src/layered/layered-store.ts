@@ -9,19 +9,23 @@ import { expected } from '../errors.js';
 import { tell } from '../tell.js';
 import type { Kinds, ParsedPolicy, Store, Table } from '../types.js';
 import { warnOnce } from '../warnings.js';
-import { LONGEST_MS } from './denials.js';
 import { type Message, read, write } from './message.js';
+import {
+  type HeedingTable,
+  LAYERED_MODES,
+  type LayeredMode,
+  MODE_OPTIONS,
+  type Mode,
+  type ModeOptions,
+  parseMode,
+  refuseUnfit,
+} from './modes.js';
 import { type LayeredCounts, StrictTable } from './strict-table.js';
 import type { Transport } from './transport.js';
 
 const CODE = 'ERR_SLUICE_OPTION';
 
-const OPTIONS = ['store', 'mode', 'transport', 'onMessageError'];
-
-/** How much is decided in this process: see {@link LayeredStoreOptions.mode}. */
-export type LayeredMode = 'strict';
-
-const MODES: readonly LayeredMode[] = ['strict'];
+const OPTIONS = ['store', 'mode', ...MODE_OPTIONS, 'transport', 'onMessageError'];
 
 /** A message that could not be sent, or was none. */
 export interface MessageErrorEvent {
@@ -30,10 +34,14 @@ export interface MessageErrorEvent {
 }
 
 /** What a {@link LayeredStore} is made of. */
-export interface LayeredStoreOptions {
+export interface LayeredStoreOptions extends ModeOptions {
   /** The store that all processes share, such as a `RedisStore`. */
   readonly store: Store<true>;
-  /** `'strict'` asks the store for every decision but denials that it has given already, and that still hold. */
+  /**
+   * `'strict'` asks the store for every decision but denials that it has given already, and that still hold. `'reserve'`
+   * charges it in advance for what is likely to be asked for soon, `'share'` for a fixed share of each window; neither lets
+   * more through than the limits. `'batch'` admits up to `maxUnsynced` units of a key before it reports them.
+   */
   readonly mode: LayeredMode;
   /** How the processes tell each other of refunds, settlements and resets. Default: not at all. */
   readonly transport?: Transport | undefined;
@@ -61,14 +69,16 @@ export class LayeredStore implements Store<true> {
   readonly async = true;
   /** That of the store behind it: limiters of both would write the same keys. */
   readonly place: object;
-  /** What the store behind it does. */
+  /** In mode `'strict'` what the store behind it does; the others are of one kind of keys. */
   readonly takesKinds: boolean;
   /** How far a decision may be from that of the store behind it, in words. */
   readonly bound: string;
   readonly #store: Store<true>;
   readonly #transport: Transport | undefined;
   readonly #onMessageError: (event: MessageErrorEvent) => void;
-  readonly #tables = new Map<string, StrictTable>();
+  readonly #name: LayeredMode;
+  readonly #mode: Mode;
+  readonly #tables = new Map<string, HeedingTable>();
   readonly #counts: LayeredCounts = { decisions: 0, asked: 0 };
   #stopListening: (() => void) | undefined;
 
@@ -79,7 +89,8 @@ export class LayeredStore implements Store<true> {
     }
     refuseUnknown(options, OPTIONS, 'LayeredStore', CODE);
     const { store, transport, onMessageError } = options;
-    oneOf(MODES, options.mode, 'mode', CODE);
+    this.#name = oneOf(LAYERED_MODES, options.mode, 'mode', CODE);
+    this.#mode = parseMode(this.#name, options, transport !== undefined);
     if (typeof store?.open !== 'function' || store.async !== true || store instanceof LayeredStore) {
       throw expected(CODE, 'store', 'a store that is shared, such as a RedisStore', store);
     }
@@ -101,11 +112,12 @@ export class LayeredStore implements Store<true> {
       throw expected(CODE, 'onMessageError', 'a function', onMessageError);
     }
     this.place = store.place ?? store;
-    this.takesKinds = store.takesKinds === true;
+    // What is charged in advance, or afterwards, is of one key.
+    this.takesKinds = this.#name === 'strict' && store.takesKinds === true;
     this.#store = store;
     this.#transport = transport;
     this.#onMessageError = onMessageError ?? warnOfMessage;
-    this.bound = boundOf(transport !== undefined);
+    this.bound = this.#mode.bound;
   }
 
   /** What it has counted: of all decisions, how many its store was asked for. */
@@ -113,14 +125,17 @@ export class LayeredStore implements Store<true> {
     return { ...this.#counts };
   }
 
+  /** @throws ArgumentError if the mode cannot carry a policy. */
   open(name: string, policies: readonly ParsedPolicy[], kinds?: Kinds): Table<true> {
+    refuseUnfit(this.#name, this.#mode, policies);
     const inner = this.#store.open(name, policies, kinds);
     // What counts denied requests must see them. And a denial of several keys ends when one of them is given units back.
     const remembers = kinds === undefined && !policies.some(({ countDenied }) => countDenied);
-    const table = new StrictTable(inner, this.#counts, remembers, {
+    const strict = new StrictTable(inner, this.#counts, remembers, {
       forgotten: (key) => void this.#send({ limiter: name, key }),
-      closed: () => this.#closed(name),
+      closed: () => this.#closed(name, table),
     });
+    const table = this.#mode.open(strict, policies, this.#counts);
     this.#tables.set(name, table);
     this.#stopListening ??= this.#transport?.subscribe(
       (text) => this.#hear(text),
@@ -129,8 +144,9 @@ export class LayeredStore implements Store<true> {
     return table;
   }
 
-  #closed(name: string): void {
-    this.#tables.delete(name);
+  /** A limiter of that name may be open again. */
+  #closed(name: string, table: HeedingTable): void {
+    if (this.#tables.get(name) === table) this.#tables.delete(name);
     if (this.#tables.size > 0) return;
     this.#stopListening?.();
     this.#stopListening = undefined;
@@ -152,13 +168,6 @@ export class LayeredStore implements Store<true> {
       tell(this.#onMessageError, { error: error as Error });
     }
   }
-}
-
-function boundOf(tells: boolean): string {
-  const others = tells
-    ? 'until the message of it arrives there'
-    : 'as long as its denial lasts (there is no transport)';
-  return `strict: nothing is admitted or denied that its store would not; but a key that was given units back, or was reset, by another process may stay denied ${others}, at most ${LONGEST_MS} ms.`;
 }
 
 function warnOfMessage({ error }: MessageErrorEvent): void {
