@@ -125,8 +125,8 @@ export class BatchTable extends FrontTable<StrictTable> {
     const key = heldKey(id);
     const account = this.#accounts.get(key);
     if (account !== undefined) account.failing = false;
-    for (let i = 1; i < answer.length; i += ANSWER_WIDTH) if (answer[i] !== 0) return answer;
-    if (!charge || cost === 0 || plan.terms.length === 0) return answer;
+    const admitted = plan.terms.every((_, i) => answer[i * ANSWER_WIDTH + 1] === 0);
+    if (!admitted || !charge || cost === 0) return answer;
     this.#accountOf(id, key)?.learn(order, plan, answer, now, this.#credit.everyMs);
     return answer;
   }

@@ -61,6 +61,12 @@ export class LeaseAccount {
     return this.#holdings.some(({ endsMs }) => endsMs !== -Infinity);
   }
 
+  /** Whether at least half of what it can hold was left when the store was asked last. */
+  get rich(): boolean {
+    const { terms } = this.lease.plan;
+    return this.#holdings.every(({ remaining }, i) => 2 * remaining >= terms[i].numbers[0]);
+  }
+
   /** The most that may be held of what hardly comes back. */
   get mostOfSlow(): number {
     const most = this.#holdings.map(({ remaining }, i) =>

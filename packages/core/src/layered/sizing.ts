@@ -29,9 +29,9 @@ export function byDemand(horizonMs: number): Sizing {
     waits: true,
     wants(account, cost, nowMs) {
       const demand = account.demand * Math.min(1, account.lifeMs / horizonMs);
-      // Of what may or may not be used: two standard deviations less, so that hardly a unit lapses. While there are more
-      // requests than units, all are used.
-      const likely = nowMs < account.scarceMs + 2 * horizonMs ? demand : demand - 2 * Math.sqrt(demand);
+      // While there is plenty, what is not used is not missing elsewhere; while there is too little, all is used.
+      const scarce = nowMs < account.scarceMs + 2 * horizonMs;
+      const likely = account.rich ? demand : scarce ? demand - Math.sqrt(demand) : demand / 2;
       const wants = Math.floor(Math.min(likely, account.mostOfSlow));
       return wants > cost || account.holds ? Math.max(wants, cost) : 0;
     },
