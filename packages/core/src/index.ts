@@ -10,6 +10,7 @@ export { type ManualClock, manualClock } from './clock.js';
 export { createLimiter } from './create-limiter.js';
 export { ArgumentError, type ErrorCode, type Outcome, StoreError, type StoreErrorCode } from './errors.js';
 export type { OnStoreError } from './ladder.js';
+export type { GossipReport } from './layered/gossip-table.js';
 export { LayeredStore, type LayeredStoreOptions, type MessageErrorEvent } from './layered/layered-store.js';
 export type { LayeredMode, ModeOptions } from './layered/modes.js';
 export type { LayeredCounts } from './layered/strict-table.js';

@@ -9,6 +9,7 @@ import { expected } from '../errors.js';
 import { tell } from '../tell.js';
 import type { Kinds, ParsedPolicy, Store, Table } from '../types.js';
 import { warnOnce } from '../warnings.js';
+import type { GossipReport } from './gossip-table.js';
 import { type Message, read, write } from './message.js';
 import {
   type HeedingTable,
@@ -35,15 +36,19 @@ export interface MessageErrorEvent {
 
 /** What a {@link LayeredStore} is made of. */
 export interface LayeredStoreOptions extends ModeOptions {
-  /** The store that all processes share, such as a `RedisStore`. */
-  readonly store: Store<true>;
+  /** The store that all processes share, such as a `RedisStore`. Needed, but in mode `'gossip'`, which has none. */
+  readonly store?: Store<true> | undefined;
   /**
    * `'strict'` asks the store for every decision but denials that it has given already, and that still hold. `'reserve'`
    * charges it in advance for what is likely to be asked for soon, `'share'` for a fixed share of each window; neither lets
-   * more through than the limits. `'batch'` admits up to `maxUnsynced` units of a key before it reports them.
+   * more through than the limits. `'batch'` admits up to `maxUnsynced` units of a key before it reports them. `'gossip'`
+   * decides by what this process has admitted, and the others have said that they did.
    */
   readonly mode: LayeredMode;
-  /** How the processes tell each other of refunds, settlements and resets. Default: not at all. */
+  /**
+   * How the processes tell each other of refunds, settlements and resets. Default: not at all. Needed in mode `'gossip'`,
+   * which tells of all that is admitted.
+   */
   readonly transport?: Transport | undefined;
   /** Called when a message could not be sent, or was none; it is ignored. Default: a warning, once. */
   readonly onMessageError?: ((event: MessageErrorEvent) => void) | undefined;
@@ -73,7 +78,7 @@ export class LayeredStore implements Store<true> {
   readonly takesKinds: boolean;
   /** How far a decision may be from that of the store behind it, in words. */
   readonly bound: string;
-  readonly #store: Store<true>;
+  readonly #store: Store<true> | undefined;
   readonly #transport: Transport | undefined;
   readonly #onMessageError: (event: MessageErrorEvent) => void;
   readonly #name: LayeredMode;
@@ -91,9 +96,8 @@ export class LayeredStore implements Store<true> {
     const { store, transport, onMessageError } = options;
     this.#name = oneOf(LAYERED_MODES, options.mode, 'mode', CODE);
     this.#mode = parseMode(this.#name, options, transport !== undefined);
-    if (typeof store?.open !== 'function' || store.async !== true || store instanceof LayeredStore) {
-      throw expected(CODE, 'store', 'a store that is shared, such as a RedisStore', store);
-    }
+    if (this.#mode.stored) checkStore(store);
+    else if (store !== undefined) throw expected(CODE, 'store', `absent in mode "${this.#name}"`, store);
     if (
       transport !== undefined &&
       (typeof transport?.publish !== 'function' ||
@@ -111,9 +115,9 @@ export class LayeredStore implements Store<true> {
     if (onMessageError !== undefined && typeof onMessageError !== 'function') {
       throw expected(CODE, 'onMessageError', 'a function', onMessageError);
     }
-    this.place = store.place ?? store;
+    this.place = store?.place ?? store ?? this;
     // What is charged in advance, or afterwards, is of one key.
-    this.takesKinds = this.#name === 'strict' && store.takesKinds === true;
+    this.takesKinds = this.#name === 'strict' && store?.takesKinds === true;
     this.#store = store;
     this.#transport = transport;
     this.#onMessageError = onMessageError ?? warnOfMessage;
@@ -125,23 +129,46 @@ export class LayeredStore implements Store<true> {
     return { ...this.#counts };
   }
 
+  /**
+   * In mode `'gossip'`, what it has heard of other processes, the most of all its limiters; `undefined` in the other modes.
+   */
+  report(): GossipReport | undefined {
+    const reports = [...this.#tables.values()].flatMap(({ report }) => report ?? []);
+    if (this.#mode.stored) return undefined;
+    const most = (field: keyof GossipReport) => Math.max(0, ...reports.map((report) => report[field]));
+    return { peers: most('peers'), stalenessMs: most('stalenessMs'), overshoot: most('overshoot') };
+  }
+
   /** @throws ArgumentError if the mode cannot carry a policy. */
   open(name: string, policies: readonly ParsedPolicy[], kinds?: Kinds): Table<true> {
     refuseUnfit(this.#name, this.#mode, policies);
-    const inner = this.#store.open(name, policies, kinds);
-    // What counts denied requests must see them. And a denial of several keys ends when one of them is given units back.
-    const remembers = kinds === undefined && !policies.some(({ countDenied }) => countDenied);
-    const strict = new StrictTable(inner, this.#counts, remembers, {
-      forgotten: (key) => void this.#send({ limiter: name, key }),
-      closed: () => this.#closed(name, table),
+    const closed = () => this.#closed(name, table);
+    const table: HeedingTable = this.#mode.open({
+      policies,
+      counts: this.#counts,
+      strict: () => this.#strict(name, policies, kinds, closed),
+      say: (counts) => void this.#send({ limiter: name, ...counts }),
+      closed,
     });
-    const table = this.#mode.open(strict, policies, this.#counts);
     this.#tables.set(name, table);
     this.#stopListening ??= this.#transport?.subscribe(
       (text) => this.#hear(text),
       (error) => tell(this.#onMessageError, { error }),
     );
     return table;
+  }
+
+  #strict(
+    name: string,
+    policies: readonly ParsedPolicy[],
+    kinds: Kinds | undefined,
+    closed: () => void,
+  ): StrictTable {
+    const inner = (this.#store as Store<true>).open(name, policies, kinds);
+    // What counts denied requests must see them. And a denial of several keys ends when one of them is given units back.
+    const remembers = kinds === undefined && !policies.some(({ countDenied }) => countDenied);
+    const forgotten = (key: string) => void this.#send({ limiter: name, key });
+    return new StrictTable(inner, this.#counts, remembers, { forgotten, closed });
   }
 
   /** A limiter of that name may be open again. */
@@ -154,8 +181,10 @@ export class LayeredStore implements Store<true> {
 
   #hear(text: string): void {
     try {
-      const { limiter, key } = read(text);
-      this.#tables.get(limiter)?.forget(key);
+      const message = read(text);
+      const table = this.#tables.get(message.limiter);
+      if ('counts' in message) table?.hear?.(message);
+      else table?.forget?.(message.key);
     } catch (error) {
       tell(this.#onMessageError, { error: error as Error });
     }
@@ -168,6 +197,11 @@ export class LayeredStore implements Store<true> {
       tell(this.#onMessageError, { error: error as Error });
     }
   }
+}
+
+function checkStore(store: Store<true> | undefined): void {
+  if (typeof store?.open === 'function' && store.async === true && !(store instanceof LayeredStore)) return;
+  throw expected(CODE, 'store', 'a store that is shared, such as a RedisStore', store);
 }
 
 function warnOfMessage({ error }: MessageErrorEvent): void {

@@ -6,23 +6,29 @@
 
 import { parseDuration } from '../duration.js';
 import { ArgumentError, expected, show } from '../errors.js';
+import { MemoryStore } from '../memory/memory-store.js';
 import type { AlgorithmName, Duration, ParsedPolicy, Table } from '../types.js';
 import { BatchTable } from './batch-table.js';
 import { LONGEST_MS } from './denials.js';
+import { type GossipReport, GossipTable } from './gossip-table.js';
 import { LeaseTable } from './lease-table.js';
+import type { Counts } from './message.js';
 import { byDemand, byShare } from './sizing.js';
 import type { LayeredCounts, StrictTable } from './strict-table.js';
 
 const CODE = 'ERR_SLUICE_OPTION';
 
 /** How much is decided in this process: see {@link LayeredStoreOptions.mode}. */
-export type LayeredMode = 'strict' | 'reserve' | 'batch' | 'share';
+export type LayeredMode = 'strict' | 'reserve' | 'batch' | 'share' | 'gossip';
 
 /** What some of the modes are set by. */
 export interface ModeOptions {
   /** For `'batch'`, needed there: the most units of a key that this process may have admitted and not reported. */
   readonly maxUnsynced?: number | undefined;
-  /** For `'batch'`: how long units stay unreported at most, while the store serves. Default `'1s'`. */
+  /**
+   * For `'batch'`: how long units stay unreported at most, while the store serves. Default `'1s'`. For `'gossip'`: how long
+   * they stay untold. Default `'100ms'`.
+   */
   readonly syncEvery?: Duration | undefined;
   /**
    * For `'reserve'`: how long this process goes by what the store has told it, when a key has nothing left; and how long it
@@ -36,7 +42,23 @@ export interface ModeOptions {
 /** A table that hears what other processes say of keys. */
 export interface HeedingTable extends Table<true> {
   /** What is known of the key may no longer be so. */
-  forget(key: string): void;
+  forget?(key: string): void;
+  /** Another process has admitted units. */
+  hear?(counts: Counts): void;
+  /** What it has heard. */
+  readonly report?: GossipReport;
+}
+
+/** What a mode is given for each limiter. */
+export interface ModeParts {
+  readonly policies: readonly ParsedPolicy[];
+  readonly counts: LayeredCounts;
+  /** Opens the store behind it, as a table that remembers denials. */
+  strict(): StrictTable;
+  /** Tells the other processes. */
+  say(counts: Omit<Counts, 'limiter'>): void;
+  /** To be called when it is closed, unless a table of `strict` is. */
+  closed(): void;
 }
 
 /** What a mode does. */
@@ -45,8 +67,9 @@ export interface Mode {
   readonly bound: string;
   /** The algorithms that it cannot carry, and why. */
   readonly unfit: Readonly<Partial<Record<AlgorithmName, string>>>;
-  /** Stands in front of a table that remembers denials. */
-  open(table: StrictTable, policies: readonly ParsedPolicy[], counts: LayeredCounts): HeedingTable;
+  /** Whether it has a store behind it. */
+  readonly stored: boolean;
+  open(parts: ModeParts): HeedingTable;
 }
 
 type ModeOption = keyof ModeOptions;
@@ -57,6 +80,7 @@ const OPTIONS: Readonly<Record<LayeredMode, readonly ModeOption[]>> = {
   reserve: ['horizon'],
   batch: ['maxUnsynced', 'syncEvery'],
   share: ['instances'],
+  gossip: ['syncEvery'],
 };
 
 export const LAYERED_MODES = Object.keys(OPTIONS) as LayeredMode[];
@@ -88,7 +112,7 @@ export function refuseUnfit(name: LayeredMode, { unfit }: Mode, policies: readon
   if (name === 'strict') return;
   for (const policy of policies) {
     const why = policy.countDenied
-      ? 'counts denied requests, of which the store would not hear'
+      ? 'counts denied requests, of which nobody else would hear'
       : unfit[policy.algorithm];
     if (why === undefined) continue;
     throw new ArgumentError(
@@ -102,7 +126,8 @@ const MODES: Readonly<Record<LayeredMode, (options: ModeOptions, tells: boolean)
   strict: (_, tells) => ({
     bound: `strict: nothing is admitted or denied that its store would not; but ${untold(tells)}.`,
     unfit: {},
-    open: (table) => table,
+    stored: true,
+    open: ({ strict }) => strict(),
   }),
 
   reserve(options, tells) {
@@ -113,7 +138,8 @@ const MODES: Readonly<Record<LayeredMode, (options: ModeOptions, tells: boolean)
         'sliding-window-log': `${NEEDS_INSTANTS}; sliding-window-counter with edge "keep" admits as little in any window`,
         'leaky-bucket': 'has a queue, of which only the store knows the end; token-bucket admits the same',
       },
-      open: (table, policies, counts) => new LeaseTable(table, policies, byDemand(horizonMs), counts),
+      stored: true,
+      open: ({ strict, policies, counts }) => new LeaseTable(strict(), policies, byDemand(horizonMs), counts),
     };
   },
 
@@ -126,7 +152,8 @@ const MODES: Readonly<Record<LayeredMode, (options: ModeOptions, tells: boolean)
         gcra: 'remembers at most one capacity of debt; token-bucket decides the same, and remembers all',
         'leaky-bucket': 'has a queue, of which only the store knows the end; token-bucket admits the same',
       },
-      open: (table, _, counts) => new BatchTable(table, { maxUnsynced, everyMs }, counts),
+      stored: true,
+      open: ({ strict, counts }) => new BatchTable(strict(), { maxUnsynced, everyMs }, counts),
     };
   },
 
@@ -141,14 +168,33 @@ const MODES: Readonly<Record<LayeredMode, (options: ModeOptions, tells: boolean)
         gcra: why,
         'leaky-bucket': why,
       },
-      open(table, policies, counts) {
+      stored: true,
+      open({ strict, policies, counts }) {
         const windows = policies.map(({ windowMs, buckets }) => windowMs / buckets);
         const idleMs = Math.min(
           MOST_MS,
           Math.max(LEAST_IDLE_MS, Math.floor(IDLE_SHARE * Math.min(...windows))),
         );
-        return new LeaseTable(table, policies, byShare(instances, idleMs), counts);
+        return new LeaseTable(strict(), policies, byShare(instances, idleMs), counts);
       },
+    };
+  },
+
+  gossip(options, tells) {
+    const everyMs = span(options.syncEvery, 'syncEvery', 100);
+    if (!tells) throw expected(CODE, 'transport', 'given in mode "gossip", as it has no store', undefined);
+    return {
+      bound: `gossip: all processes together admit at most as many units of a key above its limit as the others of them admit in ${everyMs} ms and the time that a message takes, and as long again for each message that gets lost; and N processes never more than N times the limit.`,
+      unfit: {
+        gcra: 'remembers at most one capacity of debt; token-bucket decides the same, and remembers all',
+        'leaky-bucket': 'has a queue, which would be one in each process; token-bucket admits the same',
+      },
+      stored: false,
+      open: ({ policies, counts, say, closed }) =>
+        new GossipTable(new MemoryStore().open('gossip', policies), policies, everyMs, counts, {
+          say,
+          closed,
+        }),
     };
   },
 };
