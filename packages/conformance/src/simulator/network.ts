@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type Answer, MemoryStore, type Plan, type Store, StoreError, type Table } from '@sluice/core';
+import { type Answer, MemoryStore, type Plan, type Store, StoreError, type Table, type Transport } from '@sluice/core';
 import type { Random } from '../parity/random.js';
 
 /** How messages travel, and what the store's clock does. */
@@ -29,6 +29,8 @@ const AT = 3;
 /** What one process has of the network. */
 export interface Connection {
   readonly store: Store<true>;
+  /** By which it talks to the other processes. */
+  readonly transport: Transport;
   /** The instants at which the store admitted what this process hears of just now, for it to take. */
   readonly admitted: number[];
   /** From then on nothing that it sends arrives. */
@@ -41,6 +43,7 @@ export class Network {
   arrived = 0;
   readonly #memory = new MemoryStore();
   readonly #tables = new Map<string, Table<false>>();
+  readonly #listeners = new Set<(message: string) => void>();
   readonly #weather: Weather;
   readonly #random: Random;
   readonly #begin: number;
@@ -104,8 +107,22 @@ export class Network {
         };
       },
     };
+    let own: ((message: string) => void) | undefined;
+    const transport: Transport = {
+      publish(message) {
+        for (const listener of alive ? network.#listeners : []) {
+          if (listener !== own) network.#deliver(() => listener(message));
+        }
+      },
+      subscribe(listener) {
+        own = (message) => alive && listener(message);
+        network.#listeners.add(own);
+        return () => void network.#listeners.delete(own as typeof listener);
+      },
+    };
     return {
       store,
+      transport,
       admitted,
       cut() {
         alive = false;
@@ -115,6 +132,14 @@ export class Network {
 
   #delay(): number {
     return this.#random.whole(0, this.#weather.latencyMs);
+  }
+
+  /** Messages of a publisher may overtake each other, which is worse than any transport is. */
+  #deliver(work: () => void): void {
+    if (this.#random.chance(this.#weather.loss)) return;
+    this.arrived += 1;
+    setTimeout(work, this.#delay());
+    if (this.#random.chance(this.#weather.twice)) setTimeout(work, this.#delay());
   }
 
   #carry<T>(arrivesAt: number, work: () => T, twice: boolean, heard: (answer: T) => void): Promise<T> {

@@ -47,10 +47,12 @@ export interface Outcome {
   readonly overshoot: number;
   /** The share of the ideal that was not admitted. */
   readonly undershoot: number;
-  /** How many commands the store got, per request. */
+  /** How many commands the store got, or messages the processes, per request. */
   readonly asked: number;
   /** How many requests nobody decided, as the store could not be reached. */
   readonly failed: number;
+  /** Returns the most units that were admitted in any so long stretch of time. */
+  mostIn(ms: number): number;
 }
 
 interface Instance {
@@ -111,7 +113,9 @@ class Simulation {
   #start(): Instance {
     const connection = this.#network.connect();
     const { mode, policy } = this.#scenario;
-    const store = new LayeredStore({ ...mode, store: connection.store } as LayeredStoreOptions);
+    const { transport } = connection;
+    const behind = mode.mode === 'gossip' ? { transport } : { store: connection.store };
+    const store = new LayeredStore({ ...mode, ...behind } as LayeredStoreOptions);
     return { limiter: createLimiter({ policies: [policy], store, onStoreError: 'throw' }), connection };
   }
 
@@ -156,6 +160,10 @@ class Simulation {
       undershoot: Math.max(0, 1 - admitted / ideal),
       asked: this.#network.arrived / this.#asked.length,
       failed: this.#failed,
+      mostIn: (ms) => {
+        const log = { algorithm: 'sliding-window-log', limit: 0, window: ms } as const;
+        return excessOf(log, this.#admissions);
+      },
     };
   }
 }

@@ -47,10 +47,11 @@ function drawn(seed: number, { policies, mode, stepsMs }: Drawing): Scenario {
 async function eachRun(
   drawing: Drawing,
   check: (scenario: Scenario, outcome: Outcome) => void,
+  runs = RUNS,
 ): Promise<void> {
   const given = seedFromEnvironment();
   const first = given ?? 1;
-  const last = given ?? RUNS;
+  const last = given ?? runs;
   let over = 0;
   for (let seed = first; seed <= last; seed++) {
     const scenario = drawn(seed, drawing);
@@ -125,6 +126,26 @@ it(
         stepsMs: [-500, 0],
       },
       (_, { overshoot }) => expect(overshoot).toBe(0),
+    ),
+  scaled(120_000),
+);
+
+it(
+  'gossip: at most what is admitted while word of it travels above the limit, or a limit for each that starts later',
+  () =>
+    eachRun(
+      {
+        policies: [...windows, 'sliding-window-log', 'token-bucket'],
+        mode: (random) => ({ mode: 'gossip', syncEvery: random.whole(10, 200) }),
+        stepsMs: [0, 0],
+      },
+      ({ instances, crashes, mode, policy, weather }, { overshoot, mostIn }) => {
+        const stalenessMs = (mode.syncEvery as number) + weather.latencyMs + 1;
+        const untold = weather.loss === 0 ? mostIn(stalenessMs) : instances * policy.limit;
+        expect(overshoot).toBeLessThanOrEqual(untold + crashes * policy.limit);
+      },
+      // Each says everything to each.
+      RUNS / 2,
     ),
   scaled(120_000),
 );

@@ -61,6 +61,11 @@ export class LeaseAccount {
     return this.#holdings.some(({ endsMs }) => endsMs !== -Infinity);
   }
 
+  /** Whether units that are not used in time are gone. */
+  get lapses(): boolean {
+    return this.lease.terms.some(({ perMs }) => perMs > 0);
+  }
+
   /** Whether at least half of what it can hold was left when the store was asked last. */
   get rich(): boolean {
     const { terms } = this.lease.plan;

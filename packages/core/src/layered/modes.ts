@@ -184,7 +184,7 @@ const MODES: Readonly<Record<LayeredMode, (options: ModeOptions, tells: boolean)
     const everyMs = span(options.syncEvery, 'syncEvery', 100);
     if (!tells) throw expected(CODE, 'transport', 'given in mode "gossip", as it has no store', undefined);
     return {
-      bound: `gossip: all processes together admit at most as many units of a key above its limit as the others of them admit in ${everyMs} ms and the time that a message takes, and as long again for each message that gets lost; and N processes never more than N times the limit.`,
+      bound: `gossip: all processes together admit at most as many units of a key above its limit as the others of them admit in ${everyMs} ms and the time that a message takes, and as long again for each message that gets lost; a process that has just started knows of none, and may admit as much as the limit; and N processes never admit more than N times the limit.`,
       unfit: {
         gcra: 'remembers at most one capacity of debt; token-bucket decides the same, and remembers all',
         'leaky-bucket': 'has a queue, which would be one in each process; token-bucket admits the same',

@@ -29,9 +29,14 @@ export function byDemand(horizonMs: number): Sizing {
     waits: true,
     wants(account, cost, nowMs) {
       const demand = account.demand * Math.min(1, account.lifeMs / horizonMs);
-      // While there is plenty, what is not used is not missing elsewhere; while there is too little, all is used.
       const scarce = nowMs < account.scarceMs + 2 * horizonMs;
-      const likely = account.rich ? demand : scarce ? demand - Math.sqrt(demand) : demand / 2;
+      const likely = account.lapses
+        ? // So that hardly a unit lapses, least of all where there is not plenty.
+          demand - (account.rich ? 1 : 2) * Math.sqrt(demand)
+        : // What is not used is missing elsewhere until it is given back, but where all is used anyway.
+          account.rich || scarce
+          ? demand
+          : demand / 2;
       const wants = Math.floor(Math.min(likely, account.mostOfSlow));
       return wants > cost || account.holds ? Math.max(wants, cost) : 0;
     },
