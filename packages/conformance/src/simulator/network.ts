@@ -4,7 +4,15 @@
  * @module
  */
 
-import { type Answer, MemoryStore, type Plan, type Store, StoreError, type Table, type Transport } from '@sluice/core';
+import {
+  type Answer,
+  MemoryStore,
+  type Plan,
+  type Store,
+  StoreError,
+  type Table,
+  type Transport,
+} from '@sluice/core';
 import type { Random } from '../parity/random.js';
 
 /** How messages travel, and what the store's clock does. */

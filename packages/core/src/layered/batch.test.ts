@@ -1,7 +1,7 @@
 import { createLimiter, LayeredStore, manualClock, type Policy, type StoreError } from '../index.js';
 import { Shared, Wire } from './doubles.js';
 
-const policy: Policy = { algorithm: 'sliding-window-counter', limit: 20, window: '1d' };
+const policy = { algorithm: 'sliding-window-counter', limit: 20, window: '1d' } as const;
 
 function open(policies: readonly Policy[] = [policy], maxUnsynced = 5, shared = new Shared()) {
   const transport = new Wire();
@@ -32,7 +32,7 @@ test('so many units are admitted before one report, whose answer is what to go o
 });
 
 test('no decision depends on how long the answers of the store are, and several policies count each', async () => {
-  const { times, shared } = open([policy, { ...policy, name: 'other', algorithm: 'fixed-window', limit: 7 }]);
+  const { times, shared } = open([policy, { ...policy, name: 'other', limit: 7 }]);
   expect(await times(12)).toBe(7);
   expect(shared.log.slice(0, 2)).toEqual(['decide 1', 'charge 5,5']);
 });
