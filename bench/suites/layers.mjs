@@ -117,7 +117,7 @@ export async function layers({ lastsMs }) {
   const attacked = row(calculated, 'strict', '100 times a limit of 100');
   return {
     tables: [
-      { title: 'Layers, simulated: ten processes, 30 s', columns: COLUMNS, rows: calculated },
+      { title: 'Layers, simulated: ten processes', columns: COLUMNS, rows: calculated },
       {
         title: `Layers, counted: ten processes on one Redis, ${lastsMs / 1000} s`,
         columns: COLUMNS,

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { LONGEST_KEY } from '../key.js';
 import { renewedPlan } from '../policy.js';
 import { ANSWER_WIDTH, type Answer, type Charge, type ParsedPolicy, type Plan } from '../types.js';
 import { BatchAccount } from './batch-account.js';
@@ -131,10 +132,10 @@ export class BatchTable extends FrontTable<StrictTable> {
     return answer;
   }
 
-  /** The account of a key; none if there are too many, all of which owe. */
+  /** The account of a key; none of a long one, as it would be held whole, or if there are too many, all of which owe. */
   #accountOf(id: string, key: string): BatchAccount | undefined {
     const known = this.#accounts.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined || id.length > LONGEST_KEY) return known;
     if (this.#accounts.size >= MOST_KEYS) {
       const [[oldest, other]] = this.#accounts;
       if (other.unsynced > 0) return undefined;
@@ -164,7 +165,9 @@ export class BatchTable extends FrontTable<StrictTable> {
       if (account.spent === 0) this.#owing.delete(account);
       // Those that are asked for stay; those that are not become the oldest.
       const key = heldKey(account.id);
-      if (this.#accounts.delete(key)) this.#accounts.set(key, account);
+      if (this.#accounts.get(key) !== account) return;
+      this.#accounts.delete(key);
+      this.#accounts.set(key, account);
     });
     account.report = report;
     return report;

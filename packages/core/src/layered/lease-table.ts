@@ -4,6 +4,7 @@
  * @module
  */
 
+import { LONGEST_KEY } from '../key.js';
 import { ANSWER_WIDTH, type Answer, type Charge, type ParsedPolicy, type Plan } from '../types.js';
 import { FrontTable } from './front-table.js';
 import { heldKey, MOST_KEYS } from './held-key.js';
@@ -45,7 +46,9 @@ export class LeaseTable extends FrontTable<StrictTable> {
   ): Promise<Answer> {
     this.#counts.decisions += 1;
     const lease = this.#leaseOf(plan);
-    if (lease === null || cost === 0) return this.table.judge(id, cost, lease?.plan ?? plan, charge, now);
+    // A long key would be held whole.
+    if (lease === null || cost === 0 || id.length > LONGEST_KEY)
+      return this.table.judge(id, cost, lease?.plan ?? plan, charge, now);
     const realMs = performance.now();
     const account = this.#accountOf(id, plan, lease);
     account.usedMs = realMs;

@@ -10,7 +10,7 @@ import { ArgumentError } from '../errors.js';
 const VERSION = 1;
 
 /** What was remembered of a key is no longer so. */
-export interface Forgotten {
+interface Forgotten {
   /** The limiter's name. */
   readonly limiter: string;
   /** The key as it is held: by its digest where it is long. */

@@ -50,7 +50,7 @@ export interface HeedingTable extends Table<true> {
 }
 
 /** What a mode is given for each limiter. */
-export interface ModeParts {
+interface ModeParts {
   readonly policies: readonly ParsedPolicy[];
   readonly counts: LayeredCounts;
   /** Opens the store behind it, as a table that remembers denials. */

@@ -16,7 +16,7 @@ const MOST_WAITS = 4;
 export interface LayeredCounts {
   /** The decisions that limiters asked for. */
   decisions: number;
-  /** Those that its store was asked for. */
+  /** How often its store was asked: for one of them, to charge some in advance or afterwards, or to take that back. */
   asked: number;
 }
 
