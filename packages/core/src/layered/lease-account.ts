@@ -80,6 +80,11 @@ export class LeaseAccount {
     return Math.min(...most);
   }
 
+  /** What the caller's clock says by now, if it has one and that has gone on as this process's. */
+  nowAt(realMs: number): number {
+    return this.now === undefined ? realMs : this.now + realMs - this.usedMs;
+  }
+
   /** Counts a request. */
   asked(cost: number, nowMs: number): void {
     const passed = nowMs - this.#sinceMs;

@@ -106,8 +106,8 @@ export class LeaseTable extends FrontTable<StrictTable> {
   override close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const nowMs = performance.now();
-    const done = [...this.#holding].map((account) => this.#giveBack(account, account.now ?? nowMs));
+    const realMs = performance.now();
+    const done = [...this.#holding].map((account) => this.#giveBack(account, account.nowAt(realMs)));
     void Promise.all(done).then(() => super.close());
   }
 
@@ -218,7 +218,7 @@ export class LeaseTable extends FrontTable<StrictTable> {
     if (known !== undefined) return known;
     if (this.#accounts.size >= MOST_KEYS) {
       const [[oldest, other]] = this.#accounts;
-      void this.#giveBack(other, other.now ?? performance.now());
+      void this.#giveBack(other, other.nowAt(performance.now()));
       this.#accounts.delete(oldest);
     }
     const account = new LeaseAccount(id, plan, lease, this.#sizing.horizonMs);
@@ -247,10 +247,11 @@ export class LeaseTable extends FrontTable<StrictTable> {
 
   /** Gives back what is not asked for any more. */
   #sweep(): void {
-    const nowMs = performance.now();
+    const realMs = performance.now();
     for (const account of this.#holding) {
-      if (nowMs - account.usedMs >= this.#sizing.idleMs || account.ended(account.now ?? nowMs)) {
-        void this.#giveBack(account, account.now ?? nowMs);
+      const nowMs = account.nowAt(realMs);
+      if (realMs - account.usedMs >= this.#sizing.idleMs || account.ended(nowMs)) {
+        void this.#giveBack(account, nowMs);
       }
     }
     if (this.#holding.size > 0) this.#schedule();

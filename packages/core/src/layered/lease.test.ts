@@ -62,6 +62,18 @@ describe('reserve', () => {
     expect((await another().limiter.peek('k')).remaining).toBe(992);
   });
 
+  test.each([
+    // Of five that were charged, two have come back in a horizon, or ten: those may have been the ones that are held.
+    [20, 'correct 1'],
+    [100, 'charge 3'],
+  ])('gives back what a bucket of %i a second has not refilled since', async (limit, last) => {
+    const { times, shared } = open(reserve, [{ algorithm: 'token-bucket', limit, window: 1000 }]);
+    // Two, of four that were asked for, and three, of six: likely to be used.
+    await times(6);
+    await pass(1000);
+    expect(shared.log.at(-1)).toBe(last);
+  });
+
   test('gives back at the end what was not used', async () => {
     const { times, limiter, another } = open(reserve);
     await times(8);
