@@ -63,8 +63,8 @@ describe('reserve', () => {
   });
 
   test.each([
-    // Of five that were charged, two have come back in a horizon, or ten: those may have been the ones that are held.
-    [20, 'correct 1'],
+    // Of five that were charged, two have come back in a horizon, so that three are in use; or all, so that none is.
+    [20, 'correct 2'],
     [100, 'charge 3'],
   ])('gives back what a bucket of %i a second has not refilled since', async (limit, last) => {
     const { times, shared } = open(reserve, [{ algorithm: 'token-bucket', limit, window: 1000 }]);
