@@ -13,7 +13,7 @@ const LETTER = 7;
 
 /** What the tables call what is ours: in that of Redis, the algorithm. */
 const isOurs = (name) => /sluice|^(sliding|fixed)-window|^gcra|-bucket$/i.test(name);
-const isControl = (name) => /map|object|noop|return 1|by hand|double|bare|sending/i.test(name);
+const isControl = (name) => /control|map|object|noop|return 1|by hand|double|bare|sending/i.test(name);
 const colourOf = (name) => (isOurs(name) ? OURS : isControl(name) ? CONTROL : PEER);
 
 /** Bars, one for each row, with its value beside it: what we do, what peers do, what the machine itself takes. */

@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { short } from '../harness/numbers.mjs';
 import { sections } from './sections.mjs';
 
+/** By whether a goal was met. A control has none to meet. */
+const VERDICTS = { true: 'yes', false: '**no**' };
+
 /** Writes the page of a whole run. */
 export function writePage(docs, results) {
   mkdirSync(join(docs, 'performance'), { recursive: true });
@@ -53,7 +56,7 @@ function goalsOf({ goals }) {
       '|---|---:|---:|---|---:|',
       ...goals.map(
         ({ goal, most, seen, met, kept }) =>
-          `| ${goal} | ${short(most)} | ${short(seen)} | ${met ? 'yes' : '**no**'} | ${short(kept)} |`,
+          `| ${goal} | ${short(most)} | ${short(seen)} | ${VERDICTS[met] ?? ''} | ${short(kept)} |`,
       ),
     ].join('\n'),
   ].join('\n\n');

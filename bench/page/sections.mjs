@@ -21,6 +21,11 @@ const linesOf = (title, unit, rows) =>
     rows.map((row) => ({ name: row.name, values: SIZES.map((size) => row[`cpuNs${size}`]) })),
   );
 
+const REDIS_COLUMNS = [
+  ['redisCpuMicros', 'CPU µs'],
+  ['toFlexible', 'to rate-limiter-flexible'],
+];
+
 /** `table`: how the title of the table begins. `columns`: [key of the row, heading]. */
 export const sections = [
   {
@@ -32,6 +37,18 @@ export const sections = [
     columns: [
       ['cpuNs', 'CPU ns'],
       ['toObject', 'to the nine-field object'],
+      ['toExpress', 'to express-rate-limit'],
+    ],
+    draw: barsOf('cpuNs'),
+  },
+  {
+    file: 'memory-denied',
+    table: 'Memory: a decision that denies',
+    heading: 'In memory, denied',
+    unit: 'CPU ns per denial, 10,000 hot keys; less is better',
+    says: 'Sluice works out the exact wait. express-rate-limit goes on counting; rate-limiter-flexible rejects a promise.',
+    columns: [
+      ['cpuNs', 'CPU ns'],
       ['toExpress', 'to express-rate-limit'],
     ],
     draw: barsOf('cpuNs'),
@@ -95,6 +112,24 @@ export const sections = [
       ['toFlexible', 'to rate-limiter-flexible'],
       ['bytesPerId', 'bytes per id'],
     ],
+    draw: barsOf('redisCpuMicros'),
+  },
+  {
+    file: 'redis-one-per-packet',
+    table: 'Redis: a decision that admits, one command per packet',
+    heading: 'In Redis, one command per packet',
+    unit: 'CPU µs of the server per decision, one command per packet; less is better',
+    says: 'What a client does that does not pipeline by itself: most of what the server does then is to read and write sockets, which is the same for all.',
+    columns: REDIS_COLUMNS,
+    draw: barsOf('redisCpuMicros'),
+  },
+  {
+    file: 'redis-denied',
+    table: 'Redis: a decision that denies, pipelined',
+    heading: 'In Redis, denied',
+    unit: 'CPU µs of the server per denial, pipelined; less is better',
+    says: 'Who is denied is told the exact wait, and nothing is written.',
+    columns: REDIS_COLUMNS,
     draw: barsOf('redisCpuMicros'),
   },
   {

@@ -49,7 +49,7 @@ export async function flood({ rounds }) {
         goal: 'a decision in a flood at most 2 x one in a quiet store',
         seen: ours.ratio,
         most: 2,
-        kept: 3.2,
+        kept: 2.5,
       },
       {
         goal: 'a decision in a quiet store, and a new key kept (control), at most 2 x one in a quiet store',

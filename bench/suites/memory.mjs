@@ -8,6 +8,7 @@ const workload = new URL('../workloads/memory.mjs', import.meta.url);
 const MAP = 'map + typed array';
 const OBJECT = 'the same + clock + nine-field object';
 const OBJECTS = 'the same + clock + all objects of a decision';
+const BY_HAND = 'two counters by hand + all objects of a decision';
 const EXPRESS = 'express-rate-limit, increment awaited';
 const EXPRESS_NOT_AWAITED = 'express-rate-limit, increment not awaited';
 const FASTIFY = '@fastify/rate-limit, local store';
@@ -65,7 +66,7 @@ export async function memory(budget) {
   const controls = { toMap: MAP, toObject: OBJECT, toExpress: EXPRESS };
 
   const admitting = await measure(
-    [MAP, OBJECT, OBJECTS, 'sluice', EXPRESS, EXPRESS_NOT_AWAITED, FASTIFY, FLEXIBLE],
+    [MAP, OBJECT, OBJECTS, BY_HAND, 'sluice', EXPRESS, EXPRESS_NOT_AWAITED, FASTIFY, FLEXIBLE],
     'visit',
     budget,
   );
@@ -96,7 +97,7 @@ export async function memory(budget) {
   };
 }
 
-/** What Sluice takes as a part of what `other` takes, and what the objects of a decision alone take. */
+/** What Sluice takes as a part of what `other` takes, and what the controls take that were measured beside it. */
 function goalsOf(what, rows, other, most, kept) {
   const rowOf = (name) => rows.find((row) => row.name === name);
   const theirs = rowOf(other);
@@ -106,8 +107,14 @@ function goalsOf(what, rows, other, most, kept) {
     least: leastCpuNs / theirs.leastCpuNs,
     most,
   });
+  const controls = [
+    ['(control) the objects alone of a decision', rowOf(OBJECTS)],
+    ['(control) two counters by hand in a decision', rowOf(BY_HAND)],
+  ];
   return [
     { ...goal('a decision', rowOf('sluice')), kept },
-    { ...goal('(control) the objects alone of a decision', rowOf(OBJECTS)), control: true },
+    ...controls
+      .filter(([, row]) => row !== undefined)
+      .map(([who, row]) => ({ ...goal(who, row), control: true })),
   ];
 }

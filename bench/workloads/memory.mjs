@@ -158,6 +158,68 @@ const contenders = {
     };
   },
 
+  // What two counters must read, work out and write, by hand and in a row: for one policy with these numbers and cost 1,
+  // without a bound on the keys, and none is ever forgotten. The decision is the same as above.
+  'two counters by hand + all objects of a decision': ({ keys, limit, windowMs }) => {
+    const width = 3;
+    const plan = {};
+    const slots = new Map();
+    const rows = new Float64Array(width * (keys + 1));
+    return {
+      clear() {
+        slots.clear();
+        rows.fill(0);
+      },
+      take(id) {
+        const now = Date.now();
+        let slot = slots.get(id);
+        if (slot === undefined) {
+          slot = slots.size + 1;
+          slots.set(id, slot);
+        }
+        const base = width * slot;
+        const at = Math.max(now, rows[base] * windowMs);
+        const elapsed = at % windowMs;
+        const window = (at - elapsed) / windowMs;
+        let used = rows[base + 1];
+        let old = rows[base + 2];
+        if (window !== rows[base]) {
+          old = window === rows[base] + 1 ? used : 0;
+          used = 0;
+        }
+        const room = limit - used - Math.ceil((old * (windowMs - elapsed)) / windowMs);
+        const allowed = room >= 1;
+        // Of what is denied only roughly: what is compared is what is admitted.
+        const retryAfterMs = allowed ? 0 : windowMs - elapsed;
+        const resetMs = 2 * windowMs - elapsed;
+        const remaining = allowed ? room - 1 : 0;
+        if (allowed) {
+          rows[base] = window;
+          rows[base + 1] = used + 1;
+          rows[base + 2] = old;
+        }
+        const only = { name: 'default', limit, windowMs, remaining, retryAfterMs, resetMs, allowed };
+        return read({
+          allowed,
+          policy: only.name,
+          limit,
+          remaining,
+          retryAfterMs,
+          resetMs,
+          delayMs: 0,
+          cost: 1,
+          degraded: false,
+          policies: [only],
+          limiter: slots,
+          id,
+          plan,
+          left: allowed ? 1 : -1,
+          at,
+        });
+      },
+    };
+  },
+
   sluice: ({ keys, limit, windowMs, policy, entries = 1 }) => {
     // A round of requests may take less than a ms, and then a log has fewer entries.
     const clock = entries > 1 ? manualClock(Date.now()) : undefined;

@@ -28,7 +28,17 @@ type Options = Record<string, unknown>;
 const withPolicy = (policy: unknown) => () => createLimiter({ policies: [policy] } as never);
 
 const base: Options = { limit: 5, window: '1m' };
-const defaults = ['algorithm', 'buckets', 'edge', 'rounding', 'countDenied', 'burst', 'capacity', 'maxDelay'];
+const defaults = [
+  'algorithm',
+  'buckets',
+  'edge',
+  'rounding',
+  'countDenied',
+  'burst',
+  'capacity',
+  'maxDelay',
+  'block',
+];
 
 const bases: Record<string, Options> = {
   burst: { ...base, algorithm: 'token-bucket' },
@@ -141,6 +151,34 @@ describe('A policy is refused at construction', () => {
     expect(error).toMatchObject({ name: 'ArgumentError', code: 'ERR_SLUICE_POLICY' });
     expect(error.message).toContain(`got \`${option}\``);
     expect(error.message).toContain(algorithm);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['block', true, 'true'],
+    ['block', '10m', '"10m"'],
+    ['block', null, 'null'],
+    ['block.after', { for: '10m' }, 'undefined'],
+    ['block.after', { after: 0, for: '10m' }, '0'],
+    ['block.after', { after: 1.5, for: '10m' }, '1.5'],
+    ['block.for', { after: 1 }, 'undefined'],
+    ['block.for', { after: 1, for: Infinity }, 'Infinity'],
+    ['block.for', { after: 1, for: '10' }, '"10"'],
+    ['block.grow', { after: 1, for: '10m', grow: 0.5 }, '0.5'],
+    ['block.grow', { after: 1, for: '10m', grow: 1.0001 }, '1.0001'],
+    ['block.grow', { after: 1, for: '10m', grow: 1001 }, '1001'],
+    ['block.grow', { after: 1, for: '10m', grow: NaN }, 'NaN'],
+    ['block.grow', { after: 1, for: '10m', grow: '2' }, '"2"'],
+    ['block.max', { after: 1, for: '10m', grow: 2, max: '9m' }, '"9m"'],
+    ['block.max', { after: 1, for: '10m', grow: 2, max: Infinity }, 'Infinity'],
+  ])('for a block that is none: %s of %j', (option, block, shown) => {
+    expectRefusal(withPolicy({ ...base, block }), 'ERR_SLUICE_POLICY', option, shown);
+  });
+
+  it('for an option that a block does not have', () => {
+    const error = errorOf(
+      withPolicy({ ...base, block: { after: 1, for: '10m', until: 5 } }),
+    ) as ArgumentError;
+    expect(error.message).toContain('got `block.until`. It has after, for, grow, max.');
   });
 
   it('for a window that its buckets do not divide', () => {

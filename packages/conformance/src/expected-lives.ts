@@ -35,6 +35,8 @@ interface Call {
 export class ExpectedLives {
   readonly #prefix: string;
   readonly #ends = new Map<string, ExpectedEnd & { readonly under: string }>();
+  /** Ids and limiters with blocks, which make keys live longer than their answers say. */
+  readonly #blocked = new Set<string>();
 
   /** @param prefix - what all keys of the stores begin with. */
   constructor(prefix: string) {
@@ -89,7 +91,7 @@ export class ExpectedLives {
           throw error;
         });
         // Whoever is given units back lives as long as what is left.
-        if (answer.compensation !== undefined) forget(id);
+        if (answer.compensation !== undefined || this.#isLonger(limiter, id, plan)) forget(id);
         else this.#note({ id, cost, plan, charge, now, answer, began }, judges, keysOf(id));
         return answer;
       },
@@ -105,12 +107,28 @@ export class ExpectedLives {
         forget(id);
         return table.reset(id);
       },
+      block: (id, ...rest) => {
+        // Of several kinds, other ids have the same keys.
+        this.#blocked.add(kinds === undefined ? `${limiter} ${id}` : `${limiter} *`);
+        forget(id);
+        return table.block?.(id, ...rest) as Promise<void>;
+      },
+      unblock: (id, ...rest) => {
+        forget(id);
+        return table.unblock?.(id, ...rest) as Promise<void>;
+      },
       update: (next) => {
         current = next;
         table.update?.(next);
       },
       close: () => table.close(),
     };
+  }
+
+  /** Whether something of a block may be kept with the keys of an id. */
+  #isLonger(limiter: string, id: string, { terms }: Plan): boolean {
+    if (terms.some(({ block }) => block !== undefined)) this.#blocked.add(`${limiter} *`);
+    return this.#blocked.has(`${limiter} *`) || this.#blocked.has(`${limiter} ${id}`);
   }
 
   #note(call: Call, policies: readonly ParsedPolicy[], keys: readonly string[]): void {

@@ -43,6 +43,7 @@ describe('Memory and Redis on one server decide the same, to the last field, of 
       expect(tally.refunds).toBeGreaterThan(tally.steps / 20);
       expect(tally.settlements).toBeGreaterThan(tally.steps / 100);
       expect(tally.charges).toBeGreaterThan(tally.steps / 100);
+      expect(tally.blocked).toBeGreaterThan(tally.steps / 50);
     },
     scaled(600_000),
   );

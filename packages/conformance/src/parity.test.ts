@@ -23,6 +23,8 @@ function wrongStore(change: (table: Table<false>) => Partial<Table<false>>): Sto
         charge: (...args) => table.charge(...args),
         correct: (...args) => table.correct(...args),
         reset: (...args) => table.reset(...args),
+        block: table.block?.bind(table),
+        unblock: table.unblock?.bind(table),
         update: (policies) => table.update?.(policies),
         close: () => table.close(),
         ...change(table),

@@ -167,6 +167,39 @@ function describeLives(place: string, backend: Backend): void {
       },
     );
 
+    it.each(settings)('lives for what a block means, and no longer, $title', async ({ policy }) => {
+      const block = { after: 2, for: '30m', grow: 2 } as const;
+      const { limiter, lives } = open(backend, [{ ...policy(2, 600_000), block } as never]);
+      const livesFor = async (ms: number) => {
+        const [{ found, least, most }] = await lives();
+        expect(found).toBe(true);
+        // The test takes its time, and keys live at most a second more.
+        expect(most).toBeGreaterThan(ms - 2000);
+        expect(least).toBeLessThanOrEqual(ms + 1000);
+      };
+      const consume = async (times: number, id = 'key') => {
+        for (let i = 0; i < times; i++) await limiter.consume(id);
+      };
+      await limiter.block('key', '3h');
+      await livesFor(3 * 3_600_000);
+      await limiter.unblock('key');
+      expect((await lives())[0].found).toBe(false);
+      await consume(2);
+      const { resetMs } = await limiter.peek('key');
+      await limiter.block('key', 1000);
+      await livesFor(Math.max(resetMs, 1000));
+      await limiter.unblock('key');
+      await livesFor(resetMs);
+      await consume(2);
+      // A block of half an hour, remembered as long again.
+      await livesFor(3_600_000);
+      await limiter.block('key', Infinity);
+      const [{ least }] = await lives();
+      expect(least).toBeGreaterThan(1e15);
+      await limiter.reset('key');
+      expect((await lives())[0].found).toBe(false);
+    });
+
     itLeavesKeysThatEnd(backend);
   });
 }

@@ -6,6 +6,7 @@
 
 import { admission } from './store/admission.js';
 import { algorithmChange } from './store/algorithm-change.js';
+import { block } from './store/block.js';
 import { changedBuckets } from './store/changed-buckets.js';
 import { changedNumbers } from './store/changed-numbers.js';
 import { charge } from './store/charge.js';
@@ -34,6 +35,7 @@ const topics = [
   charge,
   requestLimit,
   countDenied,
+  block,
   settle,
   several,
   severalKeys,

@@ -5,8 +5,9 @@
  */
 
 import { setImmediate } from 'node:timers/promises';
-import { type ChargeOutcome, correctionOf, type Debt, type Debts, type Loan, lack, undo } from './debts.js';
+import type { ChargeOutcome, Debt, Debts } from './debts.js';
 import { isStoreError } from './errors.js';
+import { correctionOf, type Loan, lack, undo } from './loans.js';
 import type { Answer, Charge, Gate, ParsedPolicy, Plan, Table } from './types.js';
 
 /** How many keys are charged at once when the store is back. */
@@ -22,6 +23,8 @@ const BETWEEN_SWEEPS_MS = 500;
  * A charge is kept for later if nothing of it was run, and is never sent again where it may have been.
  */
 export class ChargingTable implements Table<true> {
+  readonly block: Table<true>['block'];
+  readonly unblock: Table<true>['unblock'];
   readonly #table: Table<true>;
   readonly #debts: Debts;
   readonly #now: () => number | undefined;
@@ -34,6 +37,9 @@ export class ChargingTable implements Table<true> {
     this.#table = table;
     this.#debts = debts;
     this.#now = now;
+    // As the store has them, or has none.
+    this.block = table.block?.bind(table);
+    this.unblock = table.unblock?.bind(table);
   }
 
   get gate(): Gate | undefined {

@@ -15,6 +15,22 @@ export function parseName(value: unknown, name: string, code: ErrorCode): string
   return value;
 }
 
+/**
+ * Throws unless `value` is an object, and no list.
+ *
+ * @param what - what it was expected to be.
+ */
+export function checkObject(
+  value: unknown,
+  name: string,
+  what: string,
+  code: ErrorCode,
+): asserts value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw expected(code, name, what, value);
+  }
+}
+
 /** Throws if `given` has keys that are not among `known`. */
 export function refuseUnknown(
   given: object,

@@ -115,3 +115,26 @@ describe('What could not be given back or settled', () => {
     expect(await limiter.peek('k')).toMatchObject({ remaining: 70 });
   });
 });
+
+describe('A store that knows no blocks', () => {
+  const blocking = { limit: 10, window: '1h', block: { after: 3, for: '1h' } } as const;
+  const message =
+    'Expected `store` to know blocks, for `block`, got one whose tables have no `block` and `unblock`.';
+
+  it('is refused by policies that block, at once or later', () => {
+    for (const onStoreError of ['throw', 'local', 'deny'] as const) {
+      const options = { policies: [blocking], store: new Forgetful(), onStoreError };
+      expect(() => createLimiter(options)).toThrow(message);
+    }
+    const limiter = createLimiter({ policies: [{ limit: 10, window: '1h' }], store: new Forgetful() });
+    expect(() => limiter.update({ policies: [blocking] })).toThrow(message);
+    expect(limiter.policies[0].block).toBeUndefined();
+  });
+
+  it('rejects a block by hand', async () => {
+    const policies = [{ limit: 10, window: '1h' }] as const;
+    const limiter = createLimiter({ policies, store: new Forgetful(), onStoreError: 'throw' });
+    await expect(limiter.block('k', '1h')).rejects.toThrow(message);
+    await expect(limiter.unblock('k')).rejects.toThrow(message);
+  });
+});

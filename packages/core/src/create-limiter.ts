@@ -6,7 +6,7 @@
 
 import { Audit } from './audit/audit.js';
 import { ChargingTable } from './charging-table.js';
-import { oneOf, parseName, refuseUnknown } from './check.js';
+import { checkObject, oneOf, parseName, refuseUnknown } from './check.js';
 import { Debts, MOST_KEYS } from './debts.js';
 import type { Decider } from './decider.js';
 import { ArgumentError, expected } from './errors.js';
@@ -69,9 +69,7 @@ export function createLimiter<A extends boolean = false>(options: LimiterOptions
 export function createLimiter<A extends boolean>(
   options: LimiterOptions<A> | JointLimiterOptions<A>,
 ): Limiter<A> | Limiter<A, Keys> {
-  if (typeof options !== 'object' || options === null) {
-    throw expected('ERR_SLUICE_OPTION', 'options', 'an object', options);
-  }
+  checkObject(options, 'options', 'an object', 'ERR_SLUICE_OPTION');
   refuseUnknown(options, OPTIONS, 'createLimiter', 'ERR_SLUICE_OPTION');
   const { name: given = 'default' } = options;
   const name = parseName(given, 'name', 'ERR_SLUICE_OPTION');
@@ -131,9 +129,7 @@ function parseTried(candidate: unknown, kinds: KeyKinds | undefined): Judges | u
     return policies && { policies, kinds: undefined };
   }
   if (candidate === undefined) return undefined;
-  if (typeof candidate !== 'object' || candidate === null) {
-    throw expected('ERR_SLUICE_OPTION', 'candidate', 'an object with limits', candidate);
-  }
+  checkObject(candidate, 'candidate', 'an object with limits', 'ERR_SLUICE_OPTION');
   refuseUnknown(candidate, ['limits'], 'candidate', 'ERR_SLUICE_OPTION');
   const tried = parseLimits((candidate as Loose).limits, 'candidate.limits');
   checkKinds(kinds, tried.kinds, 'a candidate');

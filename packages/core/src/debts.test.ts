@@ -1,5 +1,6 @@
-import { correctionOf, Debts, lack, undo } from './debts.js';
+import { Debts } from './debts.js';
 import { planFor } from './ladder.js';
+import { correctionOf, lack, undo } from './loans.js';
 import { parsePolicies } from './policy.js';
 
 const policies = parsePolicies([{ algorithm: 'fixed-window', limit: 10, window: '1s' }]);

@@ -6,7 +6,7 @@
 
 import type { StoreError } from './errors.js';
 import type { RequestOptions } from './limiter.js';
-import type { Decision, Eventually, ParsedPolicy } from './types.js';
+import type { Decision, Duration, Eventually, ParsedPolicy } from './types.js';
 
 /** A limiter without what is built on top of its decisions. */
 export interface Decider<A extends boolean = boolean> {
@@ -18,6 +18,8 @@ export interface Decider<A extends boolean = boolean> {
   refund(decision: Decision, units?: number): Eventually<A, void>;
   settle(decision: Decision, units: number): Eventually<A, void>;
   reset(key: string): Eventually<A, void>;
+  block(key: string, duration: Duration): Eventually<A, void>;
+  unblock(key: string): Eventually<A, void>;
   close(): void;
   /** Lets these policies decide from now on: of the same names and algorithms, in the same order. */
   update(policies: readonly ParsedPolicy[]): void;

@@ -4,15 +4,16 @@
  * @module
  */
 
+import { binding, blockOf, toldOf, unlimited } from './policy-decision.js';
 import type {
   Answer,
   Charge,
   Compensation,
   Decision,
+  DecisionBlock,
   ParsedPolicy,
   Plan,
   PolicyDecision,
-  Term,
 } from './types.js';
 import { ANSWER_WIDTH } from './types.js';
 
@@ -72,6 +73,8 @@ class SluiceDecision implements Decision {
   readonly policies: readonly PolicyDecision[];
   /** Not even `undefined` where there is none: hardly a decision has one. */
   declare compensation?: Compensation;
+  /** The same. */
+  declare block?: DecisionBlock;
   readonly #limiter: Maker;
   readonly #key: string;
   readonly #plan: Plan;
@@ -202,10 +205,10 @@ export function readAnswer(
     const retry = answer[1];
     const left = charge && retry === 0 ? cost : UNCHARGED;
     const only = toldOf(terms[0], answer, 0, retry);
-    return new SluiceDecision(
+    const lone = new SluiceDecision(
       retry === 0,
       only,
-      answer[4],
+      answer[0] < 0 ? 0 : answer[4],
       cost,
       [only],
       limiter,
@@ -214,6 +217,7 @@ export function readAnswer(
       left,
       answer[3],
     );
+    return answer[0] < 0 ? withBlock(lone, only) : lone;
   }
   let allowed = true;
   for (let i = 0; i < terms.length; i++) if (answer[i * ANSWER_WIDTH + 1] !== 0) allowed = false;
@@ -248,47 +252,14 @@ export function readAnswer(
     left,
     instants,
   );
-  if (!allowed && answer.compensation !== undefined) decision.compensation = answer.compensation;
+  if (allowed) return decision;
+  if (answer.compensation !== undefined) decision.compensation = answer.compensation;
+  return withBlock(decision, speaks);
+}
+
+/** Says which block denies, if one does. */
+function withBlock(decision: SluiceDecision, speaks: PolicyDecision): Decision {
+  const block = blockOf(speaks, decision.policies);
+  if (block !== undefined) decision.block = block;
   return decision;
-}
-
-/** What one term says, from `from` on, of a request that waits so long for it. */
-function toldOf(term: Term, answer: Answer, from: number, wait: number): PolicyDecision {
-  // Whole already; rounded, V8 keeps them in the object, where it would put what comes from a typed array beside it.
-  return {
-    name: term.name,
-    limit: term.numbers[0],
-    windowMs: term.windowMs,
-    remaining: Math.floor(answer[from]),
-    retryAfterMs: wait === -1 ? Infinity : Math.floor(wait),
-    resetMs: Math.floor(answer[from + 2]),
-    allowed: answer[from + 1] === 0,
-  };
-}
-
-function unlimited(policy: ParsedPolicy): PolicyDecision {
-  return {
-    name: policy.name,
-    limit: Infinity,
-    windowMs: policy.windowMs,
-    remaining: Infinity,
-    retryAfterMs: 0,
-    resetMs: 0,
-    allowed: true,
-  };
-}
-
-/**
- * The policy that speaks: denied, the longest wait; allowed, the fewest remaining; the first if equal.
- *
- * @param first - the first that has a limit: nobody before it can speak.
- */
-function binding(each: readonly PolicyDecision[], allowed: boolean, first: number): PolicyDecision {
-  let speaks = each[first];
-  for (let i = first + 1; i < each.length; i++) {
-    const other = each[i];
-    if (allowed ? other.remaining < speaks.remaining : other.retryAfterMs > speaks.retryAfterMs)
-      speaks = other;
-  }
-  return speaks;
 }

@@ -17,7 +17,10 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** The longest span accepted, so that an instant plus two spans is still a safe integer. About 31,000 years. */
-const LONGEST = 1e15;
+export const LONGEST = 1e15;
+
+const WHAT =
+  "a duration: whole milliseconds from 1 to 1e15, or text such as '500ms', '10s', '1m', '1h', '1d', '1w'";
 
 /**
  * Returns `value` in whole milliseconds.
@@ -26,16 +29,27 @@ const LONGEST = 1e15;
  * @throws ArgumentError unless it is an integer of at least 1 ms, or text such as `'10s'`.
  */
 export function parseDuration(value: unknown, name: string, code: ErrorCode): number {
-  const ms = typeof value === 'string' ? fromText(value) : value;
-  if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 1 || ms > LONGEST) {
-    throw expected(
-      code,
-      name,
-      "a duration: whole milliseconds from 1 to 1e15, or text such as '500ms', '10s', '1m', '1h', '1d', '1w'",
-      value,
-    );
-  }
+  const ms = msOf(value);
+  if (ms === undefined) throw expected(code, name, WHAT, value);
   return ms;
+}
+
+/**
+ * Returns `value` in whole milliseconds, or `Infinity` if it is that.
+ *
+ * @throws ArgumentError unless it is a duration or `Infinity`.
+ */
+export function parseEndlessDuration(value: unknown, name: string, code: ErrorCode): number {
+  const ms = value === Infinity ? value : msOf(value);
+  if (ms === undefined) throw expected(code, name, `${WHAT}; or Infinity`, value);
+  return ms;
+}
+
+function msOf(value: unknown): number | undefined {
+  const ms = typeof value === 'string' ? fromText(value) : value;
+  return Number.isInteger(ms) && (ms as number) >= 1 && (ms as number) <= LONGEST
+    ? (ms as number)
+    : undefined;
 }
 
 function fromText(text: string): number {

@@ -4,11 +4,11 @@
  * @module
  */
 
-import { refuseUnknown } from './check.js';
-import { ArgumentError, expected } from './errors.js';
+import { checkObject, refuseUnknown } from './check.js';
+import { ArgumentError } from './errors.js';
 import { type KeyKinds, parseLimits } from './kinds.js';
 import type { JointUpdateOptions, Keys, Limiter, RequestOptions } from './limiter.js';
-import type { Decision, Eventually, ParsedPolicy } from './types.js';
+import type { Decision, Duration, Eventually, ParsedPolicy } from './types.js';
 import type { LimiterEvents, LimiterListener } from './watch/events.js';
 import type { LimiterReport, WatchedLimiter } from './watch/watched-limiter.js';
 
@@ -42,6 +42,14 @@ export class JointLimiter<A extends boolean> implements Limiter<A, Keys> {
     return this.#by(keys, (id) => this.#limiter.reset(id));
   }
 
+  block(keys: Keys, duration: Duration): Eventually<A, void> {
+    return this.#by(keys, (id) => this.#limiter.block(id, duration));
+  }
+
+  unblock(keys: Keys): Eventually<A, void> {
+    return this.#by(keys, (id) => this.#limiter.unblock(id));
+  }
+
   /** Consumes for the keys that the id stands for. */
   consumeById(id: string, options?: RequestOptions): Eventually<A, Decision> {
     return this.#limiter.consume(id, this.kinds.requestOf(id, options));
@@ -56,9 +64,7 @@ export class JointLimiter<A extends boolean> implements Limiter<A, Keys> {
   }
 
   update(options: JointUpdateOptions): void {
-    if (typeof options !== 'object' || options === null) {
-      throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object with limits', options);
-    }
+    checkObject(options, 'options', 'an object with limits', 'ERR_SLUICE_ARGUMENT');
     refuseUnknown(options, ['limits'], 'update', 'ERR_SLUICE_ARGUMENT');
     const { policies, kinds } = parseLimits(options.limits);
     checkKinds(this.kinds, kinds, 'an update');

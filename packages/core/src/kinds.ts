@@ -7,6 +7,7 @@
 import { isRecord, parseName, refuseUnknown } from './check.js';
 import { ArgumentError, expected, show } from './errors.js';
 import type { Keys, RequestOptions } from './limiter.js';
+import { partOf } from './plan.js';
 import { parsePolicies } from './policy.js';
 import type { Kinds, ParsedPolicy, Plan } from './types.js';
 
@@ -149,7 +150,7 @@ export class KeyKinds implements Kinds {
     if (known !== undefined) return known;
     const parts = this.names.flatMap((_, kind): Part[] => {
       const own = plan.places.flatMap((place, i) => (this.places[place] === kind ? [i] : []));
-      return own.length === 0 ? [] : [{ kind, from: own[0], plan: planOfTerms(plan, own) }];
+      return own.length === 0 ? [] : [{ kind, from: own[0], plan: partOf(plan, own) }];
     });
     this.#parts.set(plan, parts);
     return parts;
@@ -164,9 +165,4 @@ export class KeyKinds implements Kinds {
     this.#without.set(which, off);
     return off;
   }
-}
-
-/** The terms of a plan that stand at these places in it. */
-function planOfTerms(plan: Plan, which: readonly number[]): Plan {
-  return { terms: which.map((i) => plan.terms[i]), places: which.map((i) => plan.places[i]) };
 }

@@ -48,6 +48,8 @@ class FlakyStore implements Store<true> {
         }),
       correct: (...args) => ask(`correct ${args[0]}`, this.failure, () => table.correct(...args)),
       reset: (...args) => ask(`reset ${args[0]}`, this.failure, () => table.reset(...args)),
+      block: (...args) => ask(`block ${args[0]}`, this.failure, () => table.block?.(...args)),
+      unblock: (...args) => ask(`unblock ${args[0]}`, this.failure, () => table.unblock?.(...args)),
       close: () => table.close(),
     };
   }
@@ -92,6 +94,36 @@ describe('A limiter whose store fails', () => {
     expect(allowed(decisions)).toBe(3);
     expect(decisions[3]).toMatchObject({ allowed: false, degraded: true, retryAfterMs: 1000, resetMs: 1000 });
     expect(await limiter.peek('other')).toMatchObject({ allowed: true, degraded: true, remaining: 3 });
+  });
+
+  it('keeps to the blocks of this process, of those that the store did not take too', async () => {
+    const { store, clock, limiter } = open();
+    await limiter.block('k', 5000);
+    store.failure = away();
+    const hand = { policy: 'default', by: 'hand' };
+    expect(await limiter.consume('k')).toMatchObject({ allowed: false, degraded: true, block: hand });
+    await expect(limiter.block('other', Infinity)).rejects.toBe(store.failure);
+    expect(await limiter.consume('other')).toMatchObject({
+      degraded: true,
+      block: hand,
+      retryAfterMs: Infinity,
+    });
+    await expect(limiter.unblock('other')).rejects.toBe(store.failure);
+    expect(await limiter.consume('other')).toMatchObject({ allowed: true, degraded: true });
+    clock.set(5000);
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true, degraded: true });
+    store.failure = undefined;
+    await expect(limiter.block('k', 'soon' as never)).rejects.toThrow('Expected `duration` to be a duration');
+  });
+
+  it('goes on to block keys that keep being denied', async () => {
+    const policies = [{ ...three, block: { after: 2, for: 4000 } }];
+    const { store, times } = open({ policies });
+    store.failure = away();
+    const decisions = await times(5);
+    expect(decisions[3]).not.toHaveProperty('block');
+    expect(decisions[4]).toMatchObject({ degraded: true, retryAfterMs: 4000 });
+    expect(decisions[4].block).toEqual({ policy: 'default', by: 'policy' });
   });
 
   it("told 'allow' admits everything, and makes up no number", async () => {

@@ -10,7 +10,7 @@ import { type Maker, readAnswer, receiptOf, type Settler } from './decision.js';
 import { expected, isStoreError, type StoreError } from './errors.js';
 import type { RequestOptions } from './limiter.js';
 import { planOf } from './policy.js';
-import type { Decision, ParsedPolicy, Plan } from './types.js';
+import type { Decision, Duration, ParsedPolicy, Plan } from './types.js';
 
 /** What to do while the store fails: see `LimiterOptions.onStoreError`. */
 export type OnStoreError = 'local' | 'allow' | 'deny' | 'throw';
@@ -45,6 +45,10 @@ export interface Fallback {
   settle(decision: Decision, units: number): Promise<void>;
   /** Forgets the key. */
   reset(key: string): void;
+  /** Blocks the key, which is checked here. */
+  block(key: string, duration: Duration): void;
+  /** Ends its blocks. */
+  unblock(key: string): void;
   /** Lets these policies decide from now on. */
   update(policies: readonly ParsedPolicy[]): void;
   close(): void;
@@ -88,6 +92,16 @@ export class Ladder implements Decider<true>, Settler {
   async reset(key: string): Promise<void> {
     if (typeof key === 'string') this.#fallback.reset(key);
     await this.#limiter.reset(key);
+  }
+
+  async block(key: string, duration: Duration): Promise<void> {
+    this.#fallback.block(key, duration);
+    await this.#limiter.block(key, duration);
+  }
+
+  async unblock(key: string): Promise<void> {
+    this.#fallback.unblock(key);
+    await this.#limiter.unblock(key);
   }
 
   close(): void {
@@ -179,6 +193,10 @@ export class Blind implements Fallback, Maker {
   answered(): void {}
 
   reset(): void {}
+
+  block(): void {}
+
+  unblock(): void {}
 
   update(policies: readonly ParsedPolicy[]): void {
     this.#policies = policies;

@@ -7,7 +7,7 @@
 import type { AuditOptions } from './audit/audit.js';
 import type { OnStoreError } from './ladder.js';
 import type { MemoryStore } from './memory/memory-store.js';
-import type { Clock, Decision, Eventually, ParsedPolicy, Policy, Store } from './types.js';
+import type { Clock, Decision, Duration, Eventually, ParsedPolicy, Policy, Store } from './types.js';
 import type { CandidateOptions } from './watch/candidate.js';
 import type { LimiterEvents, LimiterListener } from './watch/events.js';
 import type { NearOptions } from './watch/near.js';
@@ -152,11 +152,38 @@ export interface Limiter<A extends boolean = boolean, Key = string> {
    */
   settle(decision: Decision, units: number): Eventually<A, void>;
   /**
-   * Makes the key as new; of several kinds, each key that is given.
+   * Makes the key as new, blocks included; of several kinds, each key that is given.
    *
    * @throws StoreError if the store could not answer. What this process alone knows of the key is forgotten then too.
    */
   reset(key: Key): Eventually<A, void>;
+  /**
+   * Blocks the key: until then every request of it is denied, charges nothing and prolongs nothing. What was used stays
+   * used. A block that ends later goes on, so a shorter one never shortens it; of several kinds, each key that is given
+   * is blocked. No option is needed for it.
+   *
+   * A request that no policy limits, as its limits are `Infinity`, asks no store and sees no block.
+   *
+   * @param duration - `Infinity` for as long as nobody calls {@link unblock}.
+   * @throws ArgumentError if an argument is not what it must be, or the store knows no blocks.
+   * @throws StoreError if the store could not answer. While it cannot, this process keeps to the block all the same if
+   * `onStoreError` is `'local'`.
+   *
+   * @example
+   * import { createLimiter } from '@sluice/core';
+   * const limiter = createLimiter({ policies: [{ limit: 100, window: '1m' }] });
+   * limiter.block('user:42', '1h');
+   * limiter.consume('user:42').block; // { policy: 'default', by: 'hand' }
+   */
+  block(key: Key, duration: Duration): Eventually<A, void>;
+  /**
+   * Ends the key's blocks, whoever began them, and forgets its strikes and how long its blocks were. What was used stays
+   * used; of several kinds, each key that is given is freed.
+   *
+   * @throws ArgumentError if the key is none, or the store knows no blocks.
+   * @throws StoreError if the store could not answer. What this process alone knows is ended then too.
+   */
+  unblock(key: Key): Eventually<A, void>;
   /**
    * Lets other numbers decide, from the next request on. What was used stays used, rounded up, at most the new capacity,
    * for each key when it comes; nothing that was charged is forgotten, and nobody gets a second quota.

@@ -5,13 +5,14 @@
  */
 
 import type { ChargingTable } from './charging-table.js';
-import type { Debts, Loan } from './debts.js';
+import type { Debts } from './debts.js';
 import type { Decider } from './decider.js';
 import { instantOf, type Maker, type Receipt, readAnswer, receiptOf } from './decision.js';
 import { isStoreError, type StoreError } from './errors.js';
 import { type Fallback, planFor } from './ladder.js';
 import type { RequestOptions } from './limiter.js';
-import type { Decision, ParsedPolicy, Plan } from './types.js';
+import type { Loan } from './loans.js';
+import type { Decision, Duration, ParsedPolicy, Plan } from './types.js';
 
 /** A store that is away is asked twice in this time whether it is back. */
 const BACK_MS = 1000;
@@ -71,7 +72,12 @@ export class Local implements Fallback {
 
   /** What is more than the share, but not more than the whole, may be admitted when the store is back: that is no "never". */
   #whole(decision: Decision, key: string, cost: number, whole: Plan): Decision {
-    if (decision.retryAfterMs !== Infinity || whole.terms.some((term) => cost > term.numbers[0]))
+    const { retryAfterMs, block } = decision;
+    if (
+      retryAfterMs !== Infinity ||
+      block !== undefined ||
+      whole.terms.some((term) => cost > term.numbers[0])
+    )
       return decision;
     const { plan } = receiptOf(decision) as Receipt;
     const at = instantOf(decision) as number;
@@ -117,6 +123,14 @@ export class Local implements Fallback {
   reset(key: string): void {
     this.#limiter.reset(key);
     for (const debtor of this.#debts.debtorsOf(key)) this.#debts.forget(debtor);
+  }
+
+  block(key: string, duration: Duration): void {
+    this.#limiter.block(key, duration);
+  }
+
+  unblock(key: string): void {
+    this.#limiter.unblock(key);
   }
 
   update(policies: readonly ParsedPolicy[]): void {

@@ -4,13 +4,14 @@
  * @module
  */
 
+import { blockNumbersOf } from './algorithms/block.js';
 import { ceilMulDiv, MOST } from './algorithms/exact.js';
 import { isExact } from './algorithms/gcra.js';
 import { algorithmNames, numbersOf } from './algorithms/index.js';
-import { oneOf, parseName, refuseUnknown } from './check.js';
-import { parseDuration } from './duration.js';
+import { isRecord, oneOf, parseName, refuseUnknown } from './check.js';
+import { LONGEST, parseDuration } from './duration.js';
 import { ArgumentError, type ErrorCode, expected, show } from './errors.js';
-import type { AlgorithmName, ParsedPolicy, Plan, Term } from './types.js';
+import type { AlgorithmName, ParsedBlock, ParsedPolicy, Plan, Term } from './types.js';
 
 const CODE = 'ERR_SLUICE_POLICY';
 
@@ -20,7 +21,7 @@ const ROUNDINGS = ['none', 'down'] as const;
 /** A ring of more buckets costs 8 bytes per bucket and key, and shows nothing that fewer do not. */
 const MOST_BUCKETS = 1000;
 
-/** The options that mean something to each algorithm, besides `algorithm`, `name`, `limit` and `window`. */
+/** The options that mean something to each algorithm, besides those that every policy has. */
 export const ALGORITHM_OPTIONS: Readonly<Record<AlgorithmName, readonly string[]>> = {
   'fixed-window': ['countDenied'],
   'sliding-window-log': [],
@@ -35,6 +36,7 @@ export const POLICY_OPTIONS: readonly string[] = [
   'algorithm',
   'limit',
   'window',
+  'block',
   ...new Set(Object.values(ALGORITHM_OPTIONS).flat()),
 ];
 
@@ -67,7 +69,7 @@ function parsePolicy(input: unknown, place: number, path: string): ParsedPolicy 
   const algorithm = oneOf(algorithmNames, name, `${path}algorithm`, CODE);
   refuseUnknown(
     given,
-    ['algorithm', 'name', 'limit', 'window', ...ALGORITHM_OPTIONS[algorithm]],
+    ['algorithm', 'name', 'limit', 'window', 'block', ...ALGORITHM_OPTIONS[algorithm]],
     algorithm,
     CODE,
     path,
@@ -95,9 +97,27 @@ function parsePolicy(input: unknown, place: number, path: string): ParsedPolicy 
     edge: oneOf(EDGES, edge, `${path}edge`, CODE),
     rounding: oneOf(ROUNDINGS, rounding, `${path}rounding`, CODE),
     countDenied: oneOf([true, false], countDenied, `${path}countDenied`, CODE),
+    block: given.block === undefined ? undefined : parseBlock(given.block, `${path}block`),
   });
   if (policy.limit !== Infinity) termOf(policy, policy.limit, `${path}limit`, CODE);
   return policy;
+}
+
+function parseBlock(input: unknown, name: string): ParsedBlock {
+  if (!isRecord(input)) throw expected(CODE, name, "an object such as { after: 3, for: '10m' }", input);
+  refuseUnknown(input, ['after', 'for', 'grow', 'max'], name, CODE, `${name}.`);
+  const { grow = 1 } = input;
+  if (typeof grow !== 'number' || !(grow >= 1 && grow <= 1000) || Math.round(grow * 1000) / 1000 !== grow) {
+    throw expected(CODE, `${name}.grow`, 'a number from 1 to 1000 with at most three decimals', grow);
+  }
+  const after = whole(input.after, 1, MOST, `${name}.after`);
+  const forMs = parseDuration(input.for, `${name}.for`, CODE);
+  const longest = grow === 1 ? forMs : LONGEST;
+  const maxMs = input.max === undefined ? longest : parseDuration(input.max, `${name}.max`, CODE);
+  if (maxMs < forMs) {
+    throw expected(CODE, `${name}.max`, `at least ${forMs} ms, as ${name}.for is`, input.max);
+  }
+  return Object.freeze({ after, forMs, grow, maxMs });
 }
 
 /**
@@ -116,6 +136,14 @@ export function ownPlan(policies: readonly ParsedPolicy[]): Plan {
   return planOf(
     policies,
     policies.map((policy) => policy.limit),
+  );
+}
+
+/** Returns the plan of all policies, also those that are off: those are read as if under a limit. */
+export function wholePlan(policies: readonly ParsedPolicy[]): Plan {
+  return planOf(
+    policies,
+    policies.map(({ limit }) => (limit === Infinity ? 1 : limit)),
   );
 }
 
@@ -168,7 +196,13 @@ function termOf(policy: ParsedPolicy, limit: number, name: string, code: ErrorCo
   const sized = policy.capacity !== undefined || policy.maxDelayMs !== undefined;
   // All of a bucket refills in burst * period / rate.
   const windowMs = sized && limit > 0 ? ceilMulDiv(numbers[0], numbers[2], numbers[1]) : policy.windowMs;
-  return { name: policy.name, algorithm: policy.algorithm, numbers, windowMs };
+  return {
+    name: policy.name,
+    algorithm: policy.algorithm,
+    numbers,
+    windowMs,
+    block: blockNumbersOf(policy),
+  };
 }
 
 /** Returns `value` if it is a limit: an integer from 0 to 2^53 - 1, or `Infinity`. */

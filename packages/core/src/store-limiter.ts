@@ -4,15 +4,27 @@
  * @module
  */
 
+import { blockingOf, blocks } from './blocking.js';
 import { isRecord, parseUnits, refuseUnknown } from './check.js';
 import { instant } from './clock.js';
 import type { Decider } from './decider.js';
 import { type Maker, type Receipt, readAnswer, receiptOf, type Settler, sparedOf } from './decision.js';
+import { parseEndlessDuration } from './duration.js';
 import { ArgumentError, expected, isStoreError } from './errors.js';
 import type { RequestOptions } from './limiter.js';
 import { freeName } from './names.js';
-import { ownPlan, parseLimit, planOf, renewedPlan } from './policy.js';
-import type { Answer, Clock, Decision, Eventually, ParsedPolicy, Plan, Store, Table } from './types.js';
+import { ownPlan, parseLimit, planOf, renewedPlan, wholePlan } from './policy.js';
+import type {
+  Answer,
+  Clock,
+  Decision,
+  Duration,
+  Eventually,
+  ParsedPolicy,
+  Plan,
+  Store,
+  Table,
+} from './types.js';
 
 /** A limit function may return many different limits; plans for so many are kept. */
 const MOST_PLANS = 256;
@@ -40,6 +52,7 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
   /**
    * @param table - its part of the store.
    * @param degraded - whether it decides in place of the store that was asked for.
+   * @throws ArgumentError if a policy blocks, and the store knows no blocks.
    */
   constructor(
     name: string,
@@ -57,6 +70,7 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     this.#clock = clock;
     this.#plan = ownPlan(policies);
     this.#table = table;
+    if (blocks(policies)) blockingOf(table);
   }
 
   consume(key: string, options?: RequestOptions): Eventually<A, Decision> {
@@ -85,6 +99,23 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     return this.#async ? rejecting(() => this.#reset(key)) : this.#reset(key);
   }
 
+  block(key: string, duration: Duration): Eventually<A, void> {
+    const work = () => {
+      this.#check(key);
+      const durationMs = parseEndlessDuration(duration, 'duration', 'ERR_SLUICE_ARGUMENT');
+      return blockingOf(this.#table).block(key, durationMs, wholePlan(this.policies), this.#now());
+    };
+    return this.#async ? rejecting(work) : work();
+  }
+
+  unblock(key: string): Eventually<A, void> {
+    const work = () => {
+      this.#check(key);
+      return blockingOf(this.#table).unblock(key, wholePlan(this.policies), this.#now());
+    };
+    return this.#async ? rejecting(work) : work();
+  }
+
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -92,7 +123,10 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
     this.#table.close();
   }
 
+  /** @throws ArgumentError if a policy blocks, and the store knows no blocks. */
   update(policies: readonly ParsedPolicy[]): void {
+    this.#checkOpen();
+    if (blocks(policies)) blockingOf(this.#table);
     this.policies = policies;
     this.#plan = ownPlan(policies);
     this.#plans.clear();
@@ -196,8 +230,12 @@ export class StoreLimiter<A extends boolean> implements Decider<A>, Maker {
   }
 
   #check(key: string): void {
-    if (this.#closed) throw new ArgumentError('ERR_SLUICE_CLOSED', `The limiter \`${this.name}\` is closed.`);
+    this.#checkOpen();
     if (typeof key !== 'string') throw expected('ERR_SLUICE_ARGUMENT', 'key', 'a string', key);
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new ArgumentError('ERR_SLUICE_CLOSED', `The limiter \`${this.name}\` is closed.`);
   }
 
   #now(): number | undefined {

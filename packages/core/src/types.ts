@@ -16,6 +16,25 @@ export type AlgorithmName =
 /** A span of time: whole milliseconds, or a whole number and a unit, as in `'500ms'`, `'10s'`, `'1m'`, `'1h'`, `'1d'`, `'1w'`. */
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd' | 'w'}`;
 
+/** For which time a policy blocks a key that keeps being denied by it: see `docs/blocks.md`. */
+export interface BlockOptions {
+  /**
+   * The strike that begins a block: an integer of at least 1. A strike is a `consume` that the policy denies, of a cost
+   * of at least 1 and at most the capacity, while the key is not blocked. All are forgotten when a whole window has
+   * passed since the last one.
+   */
+  readonly after: number;
+  /** How long the first block lasts. */
+  readonly for: Duration;
+  /**
+   * How many times as long each next block is as the one before, rounded up to whole ms: from 1 to 1000, with at most
+   * three decimals. The one before is remembered for as long again after its end, and at least a window. Default 1.
+   */
+  readonly grow?: number | undefined;
+  /** The longest that a block may grow to: at least `for`. Default: `for` if it does not grow, else the longest duration there is. */
+  readonly max?: Duration | undefined;
+}
+
 /** What every policy has. */
 export interface PolicyBase {
   /** Names the policy in keys, headers and decisions. Printable ASCII without `:{}"\`. Default: `default`, or its place. */
@@ -24,6 +43,8 @@ export interface PolicyBase {
   readonly limit: number;
   /** The window that `limit` is counted over. */
   readonly window: Duration;
+  /** Blocks keys that keep being denied. Default: none. */
+  readonly block?: BlockOptions | undefined;
 }
 
 /** Options that mean something to other algorithms only. */
@@ -110,6 +131,17 @@ export type Policy =
   | LeakyBucketPolicy
   | SlidingWindowCounterPolicy;
 
+/** Who blocked a key: the policy, as the key kept being denied, or whoever called `Limiter.block`. */
+export type BlockedBy = 'policy' | 'hand';
+
+/** Why a request was denied that no limit need have denied. */
+export interface DecisionBlock {
+  /** The policy in which the key is blocked: the one that binds, if it is blocked in that. */
+  readonly policy: string;
+  /** Who blocked it there. */
+  readonly by: BlockedBy;
+}
+
 /** What one policy says of a request. */
 export interface PolicyDecision {
   /** The policy's name. */
@@ -129,6 +161,8 @@ export interface PolicyDecision {
   readonly resetMs: number;
   /** Whether the request fits this policy, whatever the others say. */
   readonly allowed: boolean;
+  /** Who blocked the key in this policy; absent where it is not blocked. */
+  readonly blockedBy?: BlockedBy | undefined;
 }
 
 /** The answer to one request. A fresh value each time; it never changes afterwards. */
@@ -158,6 +192,8 @@ export interface Decision {
    * Cluster: see `docs/several-keys.md`.
    */
   readonly compensation?: Compensation | undefined;
+  /** Present where a block denied the request, from the one that began it on. */
+  readonly block?: DecisionBlock | undefined;
   /**
    * Corrects what was charged to what the request really cost, as `Limiter.settle` of the limiter that decided does: at
    * once on a synchronous store, by promise on the others. For where the limiter is not at hand.
@@ -203,6 +239,20 @@ export interface ParsedPolicy {
   readonly rounding: 'none' | 'down';
   /** Whether denied requests count. */
   readonly countDenied: boolean;
+  /** How it blocks, if it does. */
+  readonly block: ParsedBlock | undefined;
+}
+
+/** A policy's block after parsing. */
+export interface ParsedBlock {
+  /** The strike that begins a block. */
+  readonly after: number;
+  /** How long the first lasts. */
+  readonly forMs: number;
+  /** How many times as long each next one is; 1 if all last as long. */
+  readonly grow: number;
+  /** The longest. */
+  readonly maxMs: number;
 }
 
 /** One policy as a store sees it. */
@@ -215,6 +265,8 @@ export interface Term {
   readonly numbers: readonly number[];
   /** The window; for a bucket, the time in which all of it refills. */
   readonly windowMs: number;
+  /** What a strike takes, in the same order in both languages, if the policy blocks. */
+  readonly block: readonly number[] | undefined;
 }
 
 /** The policies that a request is judged by (those with a finite limit), in order. */
@@ -230,6 +282,8 @@ export interface Plan {
  * remaining, retryAfter (0: it fits; -1: it never will), reset, at, delay. Where another term denies, the last is the
  * wait that comes of being counted all the same.
  * `at` is the instant the charge was booked on: `now`, or the newest instant the state knows if that is later.
+ * A negative remaining says that the key is blocked in the term: -1 by its policy, -2 by hand. Its delay is then the wait
+ * until that ends, and its reset -1 if it has no end.
  */
 export type Answer = ArrayLike<number> & {
   /** Present where another term denied after some were charged. */
@@ -310,6 +364,17 @@ export interface Table<A extends boolean = boolean> {
   ): Eventually<A, ArrayLike<number>>;
   /** Makes the key as new. */
   reset(id: string): Eventually<A, void>;
+  /**
+   * Blocks the key in every term of the plan for `durationMs`, `Infinity` for as long as nobody ends it; a block that
+   * ends later goes on. Absent in stores that know no blocks: policies that have one are refused there.
+   *
+   * @param plan - of all policies, also those without a limit.
+   */
+  readonly block?:
+    | ((id: string, durationMs: number, plan: Plan, now: number | undefined) => Eventually<A, void>)
+    | undefined;
+  /** Ends the key's blocks in every term of the plan, and forgets its strikes and how long blocks were. */
+  readonly unblock?: ((id: string, plan: Plan, now: number | undefined) => Eventually<A, void>) | undefined;
   /**
    * Lets these policies take over, of the same names and algorithms as those it was opened with, in the same order. What
    * was used stays used. Absent where state says itself under which numbers it was written.

@@ -45,12 +45,16 @@ class Opened {
   }
 }
 
-/** A test that closes what it has opened. */
-function itOpens(name: string, test: (opened: Opened) => Promise<void>): void {
-  it.concurrent(name, async () => {
+/** A test of each client, which closes what it has opened. Not grouped by client, as only tests of a group run at once. */
+function itOpens<S extends Snippet>(
+  snippets: readonly S[],
+  name: string,
+  test: (snippet: S, opened: Opened) => Promise<void>,
+): void {
+  it.concurrent.each(snippets)(`$title ${name}`, async (snippet) => {
     const opened = new Opened();
     try {
-      await test(opened);
+      await test(snippet, opened);
     } finally {
       await opened.close();
     }
@@ -79,46 +83,40 @@ async function restart(server: RedisServer, client: OpenClient, opened: Opened):
   return untilServed(limiter);
 }
 
-describe.each(singles)('$title', (snippet) => {
-  itOpens('starts before Redis does, and decides within a second of it', async (opened) => {
-    const port = await freePort();
-    const client = await opened.client(snippet, [port]);
-    const limiter = limiterOn(client, 'early');
-    for (let i = 0; i < 15; i++) {
-      expect(await isServed(limiter)).toBe(false);
-      await sleep(100);
-    }
-    await opened.redis({ port });
-    expect(await untilServed(limiter)).toBeLessThan(1000);
-  });
-
-  itOpens('decides again within a second of a restart', async (opened) => {
-    const server = await opened.redis();
-    const client = await opened.client(snippet, [server.port]);
-    expect(await restart(server, client, opened)).toBeLessThan(1000);
-  });
+itOpens(singles, 'starts before Redis does, and decides within a second of it', async (snippet, opened) => {
+  const port = await freePort();
+  const client = await opened.client(snippet, [port]);
+  const limiter = limiterOn(client, 'early');
+  for (let i = 0; i < 15; i++) {
+    expect(await isServed(limiter)).toBe(false);
+    await sleep(100);
+  }
+  await opened.redis({ port });
+  expect(await untilServed(limiter)).toBeLessThan(1000);
 });
 
-describe.each(sentinels)('$title', (snippet) => {
-  itOpens('decides again within a second of a restart of the master', async (opened) => {
-    const server = await opened.redis();
-    const config = `sentinel monitor main 127.0.0.1 ${server.port} 1`;
-    const sentinel = await opened.redis({ config, args: ['--sentinel'] });
-    const client = await opened.client(snippet, [sentinel.port]);
-    expect(await restart(server, client, opened)).toBeLessThan(1000);
-  });
+itOpens(singles, 'decides again within a second of a restart', async (snippet, opened) => {
+  const server = await opened.redis();
+  const client = await opened.client(snippet, [server.port]);
+  expect(await restart(server, client, opened)).toBeLessThan(1000);
 });
 
-describe.each(clusters)('$title', (snippet) => {
-  itOpens('decides again within a second of the loss of all connections', async (opened) => {
-    const cluster = await opened.cluster();
-    const client = await opened.client(snippet, cluster.ports);
-    const limiter = limiterOn(client, 'lost');
-    await untilServed(limiter);
-    for (const port of cluster.ports)
-      await redisCommand(port, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    expect(await untilServed(limiter)).toBeLessThan(1000);
-  });
+itOpens(sentinels, 'decides again within a second of a restart of the master', async (snippet, opened) => {
+  const server = await opened.redis();
+  const config = `sentinel monitor main 127.0.0.1 ${server.port} 1`;
+  const sentinel = await opened.redis({ config, args: ['--sentinel'] });
+  const client = await opened.client(snippet, [sentinel.port]);
+  expect(await restart(server, client, opened)).toBeLessThan(1000);
+});
+
+itOpens(clusters, 'decides again within a second of the loss of all connections', async (snippet, opened) => {
+  const cluster = await opened.cluster();
+  const client = await opened.client(snippet, cluster.ports);
+  const limiter = limiterOn(client, 'lost');
+  await untilServed(limiter);
+  for (const port of cluster.ports)
+    await redisCommand(port, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  expect(await untilServed(limiter)).toBeLessThan(1000);
 });
 
 /** A cluster that tells its clients to come by proxies. */
@@ -141,14 +139,18 @@ async function untilAnnounced(port: number, proxies: readonly BadNetwork[]): Pro
   }
 }
 
-describe.each([
+const behindProxies = [
   ...singles.map((snippet) => ({
     ...snippet,
     start: async (opened: Opened) => opened.proxies([(await opened.redis()).port]),
   })),
   ...clusters.map((snippet) => ({ ...snippet, start: clusterBehindProxies })),
-])('$title', ({ start, ...snippet }) => {
-  itOpens('does not send again what may have been charged', async (opened) => {
+];
+
+itOpens(
+  behindProxies,
+  'does not send again what may have been charged',
+  async ({ start, ...snippet }, opened) => {
     const proxies = await start(opened);
     const ports = proxies.map((proxy) => proxy.port);
     const client = await opened.client(snippet, ports);
@@ -161,20 +163,21 @@ describe.each([
     await untilServed(limiter);
     expect(proxies.some((proxy) => proxy.hasCut)).toBe(true);
     expect(await limiter.peek('key')).toMatchObject({ remaining: 99 });
-  });
+  },
+);
 
-  itOpens(
-    'connects again within three seconds where a server falls silent and its connection stays',
-    async (opened) => {
-      const proxies = await start(opened);
-      const ports = proxies.map((proxy) => proxy.port);
-      const client = await opened.client(snippet, ports);
-      const limiter = limiterOn(client, 'silent');
-      await untilServed(limiter);
-      await sleep(1500);
-      expect(await isServed(limiter)).toBe(true);
-      for (const proxy of proxies) proxy.fallSilent();
-      expect(await untilServed(limiter)).toBeLessThan(3000);
-    },
-  );
-});
+itOpens(
+  behindProxies,
+  'connects again within three seconds where a server falls silent and its connection stays',
+  async ({ start, ...snippet }, opened) => {
+    const proxies = await start(opened);
+    const ports = proxies.map((proxy) => proxy.port);
+    const client = await opened.client(snippet, ports);
+    const limiter = limiterOn(client, 'silent');
+    await untilServed(limiter);
+    await sleep(1500);
+    expect(await isServed(limiter)).toBe(true);
+    for (const proxy of proxies) proxy.fallSilent();
+    expect(await untilServed(limiter)).toBeLessThan(3000);
+  },
+);

@@ -65,6 +65,26 @@ export function clientSuite({ title, open, ports }: ClientSuiteOptions): void {
       const decisions = await Promise.all(Array.from({ length: 50 }, (_, i) => limiter.consume(`key${i}`)));
       expect(decisions.map((decision) => decision.remaining)).toEqual(Array.from({ length: 50 }, () => 99));
     });
+
+    it('decides for keys of several kinds, wherever they lie, all or nothing', async () => {
+      const day = { algorithm: 'fixed-window', window: 1e13 } as const;
+      const limiter = createLimiter({
+        name: 'kinds',
+        limits: [
+          { name: 'address', policies: [{ ...day, limit: 9 }] },
+          { name: 'user', policies: [{ ...day, limit: 2 }] },
+          { name: 'all', policies: [{ ...day, limit: 8 }] },
+        ],
+        store: client.store,
+        onStoreError: 'throw',
+      });
+      // Of a cluster of three, a node each.
+      const keys = { address: 'a', user: 'b', all: 'c' };
+      for (let i = 0; i < 2; i++) expect(await limiter.consume(keys)).toMatchObject({ allowed: true });
+      const denied = await limiter.consume(keys);
+      expect(denied).toMatchObject({ allowed: false, policy: 'user' });
+      expect(denied.policies.map(({ remaining }) => remaining)).toEqual([7, 0, 6]);
+    });
   });
 }
 

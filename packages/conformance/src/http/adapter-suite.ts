@@ -6,6 +6,7 @@
 
 import { once } from 'node:events';
 import { bodies, thrown } from './answers.js';
+import { blocks } from './blocks.js';
 import { settling } from './charging.js';
 import { clients } from './clients.js';
 import { countingOnly } from './count-only.js';
@@ -36,6 +37,7 @@ export function adapterSuite({ name, start, http2 }: Adapter): void {
 
     describe('tells', () => denials(tracked));
     describe('answers who is denied', () => bodies(tracked));
+    describe('blocked', () => blocks(tracked));
     describe('throws', () => thrown(tracked));
     describe('among origins', () => origins(tracked));
     describe('asks the user’s functions', () => functions(tracked));

@@ -35,10 +35,12 @@ export interface Tally {
   charges: number;
   /** How often other numbers took over. */
   changes: number;
+  /** The requests that a block denied. */
+  blocked: number;
 }
 
 export function newTally(): Tally {
-  return { steps: 0, allowed: 0, denied: 0, refunds: 0, settlements: 0, charges: 0, changes: 0 };
+  return { steps: 0, allowed: 0, denied: 0, refunds: 0, settlements: 0, charges: 0, changes: 0, blocked: 0 };
 }
 
 /** Runs the trace on both stores, under a limiter name that neither has used. */
@@ -70,7 +72,10 @@ export async function compare(
     else if (step.do === 'settle') tally.settlements += 1;
     else if (step.do === 'charge') tally.charges += 1;
     else if (step.do === 'update' || step.do === 'reopen') tally.changes += 1;
-    else if (isDecision(left)) tally[left.allowed ? 'allowed' : 'denied'] += 1;
+    else if (isDecision(left)) {
+      tally[left.allowed ? 'allowed' : 'denied'] += 1;
+      if (left.block !== undefined) tally.blocked += 1;
+    }
   }
   ours.limiter.close();
   theirs.limiter.close();
@@ -131,6 +136,8 @@ class Tap<A extends boolean> implements Store<A> {
       charge: (...args) => table.charge(...args),
       correct: (...args) => table.correct(...args),
       reset: (...args) => table.reset(...args),
+      block: table.block?.bind(table),
+      unblock: table.unblock?.bind(table),
       update: (policies) => table.update?.(policies),
       close: () => table.close(),
     };
@@ -154,6 +161,8 @@ function act(side: Side, step: Step, of: Decision | undefined): unknown {
   const { limiter } = side;
   const { cost = 1, limit, policies = [] } = step;
   if (step.do === 'charge') return charge(side, step);
+  if (step.do === 'block') return limiter.block(keyOf(step), step.forMs ?? Infinity);
+  if (step.do === 'unblock') return limiter.unblock(keyOf(step));
   if (step.do === 'update') return limiter.update({ policies });
   if (step.do === 'reopen') return side.reopen(policies);
   if (step.do === 'reset') return limiter.reset(keyOf(step));

@@ -85,6 +85,7 @@ export function describeParity(place: string, backend: Backend): void {
         expect(tally.settlements).toBeGreaterThan(tally.steps / 100);
         expect(tally.charges).toBeGreaterThan(tally.steps / 100);
         expect(tally.changes).toBeGreaterThan(tally.steps / 100);
+        expect(tally.blocked).toBeGreaterThan(tally.steps / 50);
       },
       scaled(600_000),
     );

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { AlgorithmName, KeyedLimit, Policy } from '@sluice/core';
+import type { AlgorithmName, BlockOptions, KeyedLimit, Policy } from '@sluice/core';
 import { capacityOf } from '../settings.js';
 import { Random } from './random.js';
 
@@ -13,7 +13,17 @@ export interface Step {
   readonly id: number;
   /** The clock, which may step back. */
   readonly at: number;
-  readonly do: 'consume' | 'peek' | 'refund' | 'reset' | 'charge' | 'settle' | 'update' | 'reopen';
+  readonly do:
+    | 'consume'
+    | 'peek'
+    | 'refund'
+    | 'reset'
+    | 'charge'
+    | 'settle'
+    | 'update'
+    | 'reopen'
+    | 'block'
+    | 'unblock';
   readonly key: string;
   /** In place of it, where the trace is of keys of several kinds. */
   readonly keys?: Readonly<Record<string, string>>;
@@ -24,6 +34,8 @@ export interface Step {
   readonly of?: number;
   /** Of a charge: the first policy's units, of which the others get multiples. */
   readonly units?: number;
+  /** Of a block: how long; without end if undefined. */
+  readonly forMs?: number;
   /** What the limiter is updated to, or is made anew with when it has been closed. */
   readonly policies?: readonly Policy[];
 }
@@ -111,6 +123,8 @@ export function longLogFrom(seed: number, length: number): Trace {
     const key = 'a';
     if (random.chance(0.04))
       return { id, at, do: 'refund', key, of: Math.max(0, id - random.whole(1, 1500)) };
+    if (random.chance(0.004)) return { id, at, do: 'block', key, forMs: random.whole(1, 40) };
+    if (random.chance(0.001)) return { id, at, do: 'unblock', key };
     const cost = wide && random.chance(0.3) ? random.whole(1, 1e10) : random.whole(1, 3);
     return { id, at, do: random.chance(0.1) ? 'peek' : 'consume', key, cost };
   });
@@ -139,7 +153,7 @@ function changedFrom(random: Random, policy: Policy): Policy {
 function policyFrom(random: Random, name: string, algorithm = random.pick(ALGORITHMS)): Policy {
   const window = random.pick([random.whole(1, 20), random.whole(100, 5000), 1000, 60_000, DAY, 30 * DAY]);
   const limit = limitFrom(random, algorithm);
-  const plain = { name, limit, window };
+  const plain = { name, limit, window, ...(random.chance(0.3) && { block: blockFrom(random, window) }) };
   const countDenied = random.chance(0.3);
   const capacity = random.chance(0.5) ? random.whole(1, 50) : undefined;
   switch (algorithm) {
@@ -159,6 +173,14 @@ function policyFrom(random: Random, name: string, algorithm = random.pick(ALGORI
     default:
       return { ...plain, algorithm };
   }
+}
+
+/** Blocks that begin soon, and that end within a trace. */
+function blockFrom(random: Random, window: number): BlockOptions {
+  const first = random.pick([1, 20, 1000, window, 2 * window, 60_000]);
+  const grow = random.pick([1, 1, 1.5, 2, 3.001]);
+  const block = { after: random.pick([1, 2, 3]), for: first, grow };
+  return random.chance(0.5) ? block : { ...block, max: first * random.pick([1, 2, 10]) };
 }
 
 function limitFrom(random: Random, algorithm: AlgorithmName): number {
@@ -194,7 +216,12 @@ function stepsFrom(
     at = Math.max(0, at + gapFrom(random, window));
     const key = random.pick(['a', 'a', 'b']);
     const lot = random.share();
-    if (lot > 0.97) return { id, at, do: 'reset', key };
+    if (lot > 0.98) return { id, at, do: 'reset', key };
+    if (lot > 0.975) return { id, at, do: 'unblock', key };
+    if (lot > 0.96) {
+      const step = { id, at, do: 'block', key } as const;
+      return random.chance(0.1) ? step : { ...step, forMs: random.pick([1, 20, 1000, window, DAY]) };
+    }
     if (lot > 0.85 && id > 0) {
       const of = Math.max(0, id - random.whole(1, 6));
       if (lot > 0.93) return { id, at, do: 'settle', key, of, units: settledFrom(random, most) };

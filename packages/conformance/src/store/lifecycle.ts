@@ -69,6 +69,7 @@ export function lifecycle(suite: Suite): void {
         () => limiter.peek('key'),
         () => limiter.refund(decision),
         () => limiter.reset('key'),
+        () => limiter.update({ policies }),
       ];
       for (const call of calls) {
         await expect((async () => call())()).rejects.toMatchObject({ code: 'ERR_SLUICE_CLOSED' });

@@ -44,6 +44,49 @@ export function severalKeys(suite: Suite): void {
     return decisions;
   };
 
+  describe('Blocks of keys of several kinds', () => {
+    it('by hand are of each key that is given, and deny every request with one of them', async () => {
+      const { limiter, clock } = three();
+      await limiter.block({ address: 'a' }, 1000);
+      const blocked = await limiter.consume({ address: 'a', user: 'u', all: 'all' });
+      expect(blocked).toMatchObject({ allowed: false, policy: 'address', retryAfterMs: 1000 });
+      expect(blocked.block).toEqual({ policy: 'address', by: 'hand' });
+      expect(left(blocked)).toEqual([0, 3, 8]);
+      expect(await limiter.consume({ user: 'u', all: 'all' })).toMatchObject({ allowed: true });
+      await limiter.block({ user: 'u', all: 'all' }, Infinity);
+      await limiter.unblock({ address: 'a', all: 'all' });
+      const still = await limiter.consume({ address: 'a', user: 'u', all: 'all' });
+      expect(still.block).toEqual({ policy: 'user', by: 'hand' });
+      expect(await limiter.consume({ address: 'a', all: 'all' })).toMatchObject({ allowed: true });
+      clock.set(MINUTE);
+      await limiter.reset({ user: 'u' });
+      expect(await limiter.consume({ address: 'a', user: 'u', all: 'all' })).toMatchObject({ allowed: true });
+      await expect((async () => limiter.block({ nobody: 'a' } as never, 1))()).rejects.toThrow(
+        'Expected `keys`',
+      );
+    });
+
+    it('by a policy are of the key that keeps being denied, and no strike is counted meanwhile', async () => {
+      const block = { after: 2, for: 5 * MINUTE } as const;
+      const { limiter, clock } = open({
+        address: [fixed(9, { countDenied: true, block })],
+        user: [fixed(1, { block })],
+      });
+      const both = { address: 'a', user: 'u' };
+      // The second is a strike, the third begins the block, the others change nothing. Those two count for the address.
+      const decisions = await times(6, limiter, both);
+      expect(decisions[1]).not.toHaveProperty('block');
+      for (const decision of decisions.slice(2)) {
+        expect(decision).toMatchObject({ allowed: false, policy: 'user', retryAfterMs: 5 * MINUTE });
+        expect(decision.block).toEqual({ policy: 'user', by: 'policy' });
+        expect(left(decision)).toEqual([6, 0]);
+      }
+      expect(await limiter.consume({ address: 'a' })).toMatchObject({ allowed: true, remaining: 5 });
+      clock.set(5 * MINUTE);
+      expect(await limiter.consume(both)).toMatchObject({ allowed: true });
+    });
+  });
+
   describe('Keys of several kinds', () => {
     it('each have a quota of their own, and each request takes of all', async () => {
       const { limiter } = three();

@@ -1,22 +1,10 @@
 -- Leaky bucket: a queue of `capacity` units that lets requests out evenly; see leaky-bucket.ts.
 -- numbers and state: as in token-bucket.lua, with the capacity for the burst.
-
--- What token-bucket.lua makes stands before this.
-local bucketDecide, bucketRefund = decide, refund
-
-local function decide(state, now, cost, settles, capacity, rate, period, own)
-  local remaining, retry, reset, at, delay, writes, next, tokens, part =
-    bucketDecide(state, now, cost, settles, capacity, rate, period, own)
-  if writes == IF_ADMITTED then
-    delay = time(tokens - cost, part, rate, period)
-  elseif cost == 0 then
-    -- It takes no place, so the level goes on leaking as it was.
-    delay = reset
-  end
-  return remaining, retry, reset, at, delay, writes, next
-end
+-- token-bucket.lua decides, and says the delay as well: it stands before this, the `refund` of both where they correct.
 
 if not corrects then return decide, KIND end
+
+local bucketRefund = refund
 
 local function refund(state, now, units, at, level, capacity)
   local tokens, part, stored = struct.unpack('<ddd', state, 2)

@@ -2,6 +2,7 @@
 -- numbers: burst, rate, period, own (1 if the limit is the policy's own, 0 if it is this request's).
 -- state: tokens, part, at, rate, period (those it was written under; the period negative if under one request's limit,
 --   the rate negative if debt beyond the capacity is meant: a request cost more than was expected).
+-- QUEUES: whether it decides for leaky-bucket.lua.
 
 -- What a state of this algorithm and of leaky-bucket begins with: of another kind, it counts as absent.
 local KIND = 3
@@ -68,15 +69,16 @@ local function decide(state, now, cost, settles, burst, rate, period, own)
   elseif writes ~= NOTHING or settles then
     next = struct.pack('<Bddddd', KIND, tokens, part, at, rate, own == 1 and period or -period)
   end
-  return room > 0 and room or 0,
-    retry,
-    time(tokens, part, storedRate, storedPeriod),
-    at,
-    0,
-    writes,
-    next,
-    tokens,
-    part
+  local reset = time(tokens, part, storedRate, storedPeriod)
+  -- What leaky-bucket.ts does after this: here, as a function around this one would have to be made on every call.
+  local delay = 0
+  if QUEUES and charged then
+    delay = time(tokens - cost, part, rate, period)
+  elseif QUEUES and cost == 0 then
+    -- It takes no place, so the level goes on leaking as it was.
+    delay = reset
+  end
+  return room > 0 and room or 0, retry, reset, at, delay, writes, next
 end
 
 if not corrects then return decide, KIND end

@@ -50,6 +50,28 @@ describe('An audit', () => {
     });
   });
 
+  it.each([false, true])(
+    'leaves out what a block denies, but for the strike that began it (countDenied: %s)',
+    (countDenied) => {
+      const block = { after: 1, for: 5000 };
+      const { audit, consume, limiter } = stage([
+        { algorithm: 'fixed-window', limit: 2, window: 1000, countDenied, block },
+      ]);
+      // Two fit, the third is a strike, the rest is denied by the block: the log would admit those of 2000 on.
+      for (const at of [0, 0, 0, 500, 2000, 4999]) consume(at);
+      consume(5000);
+      limiter.block('a', 100);
+      consume(5001);
+      expect(consume(5101).allowed).toBe(true);
+      expect(audit.report().policies.default).toMatchObject({
+        decisions: 5,
+        exactDenies: 1,
+        independent: { falseAllows: 0, falseDenies: 0 },
+        unexplained: 0,
+      });
+    },
+  );
+
   it('counts a false allow, and the burst that it made', () => {
     // At 1500 the two of 900 count as one, and are both in the window: 3 of 2 are admitted in it.
     // At 1800 they count as 0.4: with the one of 1500, as little as needs 2. The log has the two of 900.
@@ -245,8 +267,8 @@ describe('An audit', () => {
   describe('refuses', () => {
     const { policies } = createLimiter({ policies: [counter] });
     it.each<[unknown, string]>([
-      [undefined, 'Expected `audit` to be an object, got undefined.'],
-      [true, 'Expected `audit` to be an object, got true.'],
+      [undefined, 'Expected `audit` to be an object such as { sample: 0.01 }, got undefined.'],
+      [true, 'Expected `audit` to be an object such as { sample: 0.01 }, got true.'],
       [{}, 'Expected `audit.sample` to be a number above 0, at most 1, got undefined.'],
       [{ sample: 0 }, 'Expected `audit.sample` to be a number above 0, at most 1, got 0.'],
       [{ sample: 1.01 }, 'Expected `audit.sample` to be a number above 0, at most 1, got 1.01.'],
@@ -258,6 +280,12 @@ describe('An audit', () => {
       const make = () => new Audit(policies, options as AuditOptions);
       expect(make).toThrow(message);
       expect(make).toThrow(expect.objectContaining({ code: 'ERR_SLUICE_OPTION', name: 'ArgumentError' }));
+    });
+
+    it.each([[undefined], [{}], [[{ limit: 1, window: '1m' }]]])('the policies %j', (wrong) => {
+      expect(() => new Audit(wrong as never, { sample: 1 })).toThrow(
+        'Expected `policies` to be those of a limiter, which are limiter.policies, got',
+      );
     });
 
     it('a limiter that does not estimate', () => {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseUnknown } from '../check.js';
+import { checkObject, refuseUnknown } from '../check.js';
 import { instantOf } from '../decision.js';
 import { ArgumentError, expected } from '../errors.js';
 import { digest, LONGEST_KEY } from '../key.js';
@@ -43,6 +43,8 @@ interface Memory {
   expires: number;
   /** How many numbers it holds. */
   size: number;
+  /** Whether it was blocked when it was last seen; nothing that is new to the audit can have had a strike. */
+  blocked: boolean;
 }
 
 /**
@@ -80,6 +82,9 @@ export class Audit {
    * @throws ArgumentError if an option is wrong, or if none of the policies estimates.
    */
   constructor(policies: readonly ParsedPolicy[], options: AuditOptions) {
+    if (!Array.isArray(policies) || policies.some((policy) => typeof policy?.windowMs !== 'number')) {
+      throw expected(CODE, 'policies', 'those of a limiter, which are limiter.policies', policies);
+    }
     const { sample, maxKeys } = parseOptions(options);
     this.#sample = sample;
     this.#maxKeys = maxKeys;
@@ -128,9 +133,11 @@ export class Audit {
     if (now === undefined || !concerned) return;
     this.#tidy(now);
     const memory = this.#recall(nameOf(given), now);
+    const counts = isCounted(decision, memory.blocked);
+    memory.blocked = decision.block !== undefined;
     let size = 0;
     this.#examiners.forEach((examiner, i) => {
-      if (examiner.concerns(decision)) {
+      if (counts && examiner.concerns(decision)) {
         memory.histories[i] ??= examiner.begin();
         examiner.observe(memory.histories[i], decision, now);
       }
@@ -147,7 +154,12 @@ export class Audit {
     const known = this.#keys.use(key);
     if (known !== undefined && known.expires > now) return known;
     this.#drop(key);
-    const memory: Memory = { histories: this.#examiners.map(() => undefined), expires: 0, size: 0 };
+    const memory: Memory = {
+      histories: this.#examiners.map(() => undefined),
+      expires: 0,
+      size: 0,
+      blocked: true,
+    };
     this.#keys.add(key, memory);
     return memory;
   }
@@ -180,8 +192,13 @@ function nameOf(key: string): string {
   return key.length > LONGEST_KEY ? digest(key) : key;
 }
 
+/** Whether a decision was made by limits. That of a key that is blocked was not, but the strike was that began the block. */
+function isCounted({ block }: Decision, wasBlocked: boolean): boolean {
+  return block === undefined || (block.by === 'policy' && !wasBlocked);
+}
+
 function parseOptions(options: AuditOptions): { sample: number; maxKeys: number } {
-  if (typeof options !== 'object' || options === null) throw expected(CODE, 'audit', 'an object', options);
+  checkObject(options, 'audit', 'an object such as { sample: 0.01 }', CODE);
   refuseUnknown(options, ['sample', 'maxKeys'], 'audit', CODE, 'audit.');
   const { sample, maxKeys = 10_000 } = options;
   if (typeof sample !== 'number' || !(sample > 0 && sample <= 1)) {

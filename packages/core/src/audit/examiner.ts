@@ -130,7 +130,8 @@ export class Examiner {
     const writes = out[WRITES];
     if (writes === IF_ADMITTED && !allowed) this.#algorithm.decide(numbers, live, 0, now, 0, out);
     else if (writes !== NOTHING) live.set(out.subarray(NEXT));
-    return out[REMAINING] === own.remaining;
+    // Of a key that is blocked from now on, nothing remains.
+    return own.blockedBy !== undefined || out[REMAINING] === own.remaining;
   }
 
   #numbersOf(limit: number): Numbers {

@@ -4,8 +4,7 @@
  * @module
  */
 
-import { refuseUnknown } from '../check.js';
-import { expected } from '../errors.js';
+import { checkObject, refuseUnknown } from '../check.js';
 import { type Address, keyOf, parseAddress, parseIpv6Prefix } from './address.js';
 import { fieldName, fieldValue, type WithHeaders } from './by-header.js';
 import { forwardedHops, hopsOf } from './forwarded.js';
@@ -54,9 +53,7 @@ const MOST_HOPS = 100;
  * key(request); // 'ip:2001:db8::/56'
  */
 export function clientIp(options: ClientIpOptions): (request: WithPeer) => string | undefined {
-  if (typeof options !== 'object' || options === null) {
-    throw expected('ERR_SLUICE_OPTION', 'options', 'an object', options);
-  }
+  checkObject(options, 'options', 'an object', 'ERR_SLUICE_OPTION');
   refuseUnknown(options, ['trust', 'header', 'ipv6Prefix'], 'clientIp', 'ERR_SLUICE_OPTION');
   const trusts = parseTrust(options.trust);
   const field = fieldName(options.header ?? 'x-forwarded-for', 'header');

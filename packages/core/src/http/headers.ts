@@ -41,6 +41,9 @@ export interface HeaderItem {
 /** RFC 9651 integers have at most 15 digits. */
 const MOST = 999_999_999_999_999;
 
+/** The end of the year 9999, in seconds since the epoch: what ends later, or never, is told as ending then. */
+const LAST_DATE = 253_402_300_799;
+
 const FORMATS: readonly HeaderFormat[] = ['legacy', 'draft-6', 'draft-7', 'draft-8'];
 
 /**
@@ -141,7 +144,7 @@ export function secondsOf(ms: number): number {
 }
 
 function legacy(item: HeaderItem, now: number, resetFormat: ResetFormat): Header[] {
-  const at = Math.ceil((now + Math.max(0, item.timeMs)) / 1000);
+  const at = Math.min(LAST_DATE, Math.ceil((now + Math.max(0, item.timeMs)) / 1000));
   return [
     ['X-RateLimit-Limit', count(item.limit)],
     ['X-RateLimit-Remaining', count(item.remaining)],

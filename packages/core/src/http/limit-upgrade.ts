@@ -6,7 +6,7 @@
 
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import { Duplex } from 'node:stream';
-import { refuseUnknown } from '../check.js';
+import { checkObject, refuseUnknown } from '../check.js';
 import { expected, show } from '../errors.js';
 import { warnOnce } from '../warnings.js';
 import { createGuard, type Host, type Verdict } from './guard.js';
@@ -54,9 +54,7 @@ const host: Host<IncomingMessage> = {
  * });
  */
 export function limitUpgrade(options: LimitUpgradeOptions): LimitUpgrade {
-  if (typeof options !== 'object' || options === null) {
-    throw expected('ERR_SLUICE_OPTION', 'options', 'an object', options);
-  }
+  checkObject(options, 'options', 'an object', 'ERR_SLUICE_OPTION');
   refuseUnknown(options, MEANINGFUL, 'limitUpgrade', 'ERR_SLUICE_OPTION');
   // No browser asks before an upgrade, so what looks like that is made up.
   const guard = createGuard<IncomingMessage, never>({ ...options, preflight: true } as typeof options, host);

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { createLimiter, MemoryStore } from '../index.js';
 import { createGuard, type Host, type RateLimitOptions } from './index.js';
-import { KNOWN, mergeOptions } from './options.js';
+import { mergeOptions } from './merge-options.js';
+import { KNOWN } from './options.js';
 
 type Options = RateLimitOptions<IncomingMessage, () => unknown>;
 type Some = Readonly<Record<string, unknown>>;
@@ -128,7 +129,7 @@ describe('the options of a route', () => {
       partitionSecret: ['a secret of all routes', 'a secret of this one'],
     };
     const others = ['handler', 'body', 'contentType', 'throw'];
-    const buckets = ['capacity', 'maxDelay', 'buckets', 'edge', 'rounding', 'countDenied'];
+    const buckets = ['block', 'capacity', 'maxDelay', 'buckets', 'edge', 'rounding', 'countDenied'];
     expect(Object.keys(values).sort()).toEqual(
       KNOWN.filter((option) => !isPolicy(option) && ![...others, ...buckets].includes(option)).sort(),
     );

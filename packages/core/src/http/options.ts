@@ -5,13 +5,10 @@
  */
 
 import type { AuditOptions } from '../audit/audit.js';
-import { isRecord, refuseUnknown } from '../check.js';
-import { createLimiter } from '../create-limiter.js';
-import { ArgumentError, expected, show } from '../errors.js';
 import type { OnStoreError } from '../ladder.js';
 import type { JointCandidateOptions, KeyedLimit, Limiter } from '../limiter.js';
-import { ALGORITHM_OPTIONS, POLICY_OPTIONS, parseLimit } from '../policy.js';
-import type { AlgorithmName, Policy, Store } from '../types.js';
+import { POLICY_OPTIONS } from '../policy.js';
+import type { Policy, Store } from '../types.js';
 import type { CandidateOptions } from '../watch/candidate.js';
 import type { NearOptions } from '../watch/near.js';
 import type { Awaitable } from './awaitable.js';
@@ -19,7 +16,7 @@ import type { BodyOption } from './body.js';
 import type { CountsFunction } from './count-only.js';
 import type { HeaderFormat, ResetFormat } from './headers.js';
 
-const CODE = 'ERR_SLUICE_OPTION';
+const _CODE = 'ERR_SLUICE_OPTION';
 
 /** Limits by request: of the lone policy, or by policy name. */
 export type LimitFunction<Req> = (request: Req) => Awaitable<number | Readonly<Record<string, number>>>;
@@ -185,7 +182,7 @@ export type RateLimitOptions<Req, Handler> = (
 ) &
   CommonOptions<Req, Handler>;
 
-/** Options as a guard reads them; which go together is checked by {@link limiterOf}. */
+/** Options as a guard reads them; which go together is checked by `limiterOf`. */
 export type LooseOptions<Req, Handler> = CommonOptions<Req, Handler> & {
   readonly limit?: number | LimitFunction<Req>;
   readonly policies?: readonly Policy[];
@@ -194,7 +191,16 @@ export type LooseOptions<Req, Handler> = CommonOptions<Req, Handler> & {
 };
 
 /** What a limiter that exists already has chosen for itself. */
-const CHOSEN = ['name', 'store', 'onStoreError', 'localShare', 'mode', 'candidate', 'near', 'audit'];
+export const CHOSEN: readonly string[] = [
+  'name',
+  'store',
+  'onStoreError',
+  'localShare',
+  'mode',
+  'candidate',
+  'near',
+  'audit',
+];
 
 const TOLD = ['headers', 'resetFormat', 'partitionSecret', 'body', 'contentType', 'handler', 'throw'];
 
@@ -202,138 +208,12 @@ const COMMON = [...CHOSEN, 'key', 'ipv6Prefix', 'cost', 'skip', 'countOnly', 'pr
 /** All options of `rateLimit`. */
 export const KNOWN: readonly string[] = [...POLICY_OPTIONS, 'policies', 'limits', 'limiter', ...COMMON];
 
-/** Options that say what the policy is, and who answers. A route's own choice of one kind replaces the other kinds. */
-const KINDS: readonly (readonly (readonly string[])[])[] = [
-  [POLICY_OPTIONS, ['policies'], ['limits'], ['limiter']],
-  [['handler'], ['body', 'contentType'], ['throw']],
-];
-
-/**
- * Returns the limiter that the options describe.
- *
- * @throws ArgumentError if an option is unknown or wrong, or contradicts another.
- */
-export function limiterOf<Req, Handler>(options: LooseOptions<Req, Handler>): Limiter {
-  if (typeof options !== 'object' || options === null) throw expected(CODE, 'options', 'an object', options);
-  refuseUnknown(options, KNOWN, 'rateLimit', CODE);
-  checkFunctions(options);
-  const { limit, limiter, policies, limits } = options;
-  const own = POLICY_OPTIONS.filter((option) => option !== 'limit' && given(options, option));
-  const place = ['limiter', 'limits', 'policies'].find((option) => given(options, option));
-  if (place !== undefined) {
-    if (limit !== undefined && typeof limit !== 'function') own.push('limit');
-    const parts = { limiter: ['policies', 'limits', ...CHOSEN], limits: ['policies', 'key'], policies: [] };
-    own.push(...parts[place as keyof typeof parts].filter((option) => given(options, option)));
-    if (own.length > 0) {
-      throw new ArgumentError(CODE, `Expected \`${own[0]}\` to be part of \`${place}\`, got it beside it.`);
-    }
-  }
-  if (limiter !== undefined) {
-    if (typeof limiter?.consume !== 'function') throw expected(CODE, 'limiter', 'a limiter', limiter);
-    if ('kinds' in limiter) {
-      const message =
-        'Expected `limiter` to take one key, got one of keys of several kinds: give its limits as `limits`, each with its `key`.';
-      throw new ArgumentError(CODE, message);
-    }
-    return limiter;
-  }
-  const chosen = CHOSEN.filter((option) => given(options, option));
-  const what =
-    limits === undefined ? { policies: policies ?? [lonePolicy(options)] } : { limits: withoutKeys(limits) };
-  return createLimiter({
-    ...Object.fromEntries(chosen.map((option) => [option, optionOf(options, option)])),
-    ...what,
-  } as Parameters<typeof createLimiter>[0]);
-}
-
-/** The limits as limiters take them, if each says how to find its key; what else is wrong they say. */
-function withoutKeys(limits: unknown): unknown {
-  if (!Array.isArray(limits)) return limits;
-  limits.forEach((limit, i) => {
-    const key: unknown = limit?.key;
-    if (key === undefined || typeof key === 'function' || (typeof key === 'string' && key !== '')) return;
-    throw expected(CODE, `limits[${i}].key`, 'a function of the request or a text', key);
-  });
-  const [one, other] = limits.filter((limit) => isRecord(limit) && limit.key === undefined);
-  if (other !== undefined) {
-    const message = `Expected \`key\` in all but one of \`limits\`, which is by address then, got none in ${show(one.name)} and ${show(other.name)}.`;
-    throw new ArgumentError(CODE, message);
-  }
-  return limits.map((limit) => {
-    if (!isRecord(limit)) return limit;
-    const { key, ...rest } = limit;
-    return rest;
-  });
-}
-
-/**
- * Returns `general` as far as `special` leaves it: option by option, but what kind of policy it is, and who answers, as
- * a whole. Another algorithm takes what has a meaning to it.
- */
-export function mergeOptions<Options extends object>(general: Options, special: Partial<Options>): Options {
-  const merged = { ...general } as Record<string, unknown>;
-  for (const kinds of KINDS) {
-    const chosen = kindOf(special, kinds);
-    if (chosen === undefined || chosen === kindOf(general, kinds)) continue;
-    for (const option of kinds.flat()) delete merged[option];
-  }
-  // Each of the limits has its own.
-  if (given(special, 'limits')) delete merged.key;
-  if (given(special, 'limiter')) for (const option of CHOSEN) delete merged[option];
-  for (const option of foreignTo(optionOf(special, 'algorithm'))) delete merged[option];
-  for (const [option, value] of Object.entries(special)) if (value !== undefined) merged[option] = value;
-  return merged as Options;
-}
-
-/** The options of other algorithms that mean nothing to this one, if it is one. */
-function foreignTo(algorithm: unknown): readonly string[] {
-  const own = ALGORITHM_OPTIONS[algorithm as AlgorithmName];
-  if (own === undefined) return [];
-  return Object.values(ALGORITHM_OPTIONS)
-    .flat()
-    .filter((option) => !own.includes(option));
-}
-
-/** The kind that the options choose: a function for a limit goes with every kind, and what is off is no choice. */
-function kindOf(options: object, kinds: readonly (readonly string[])[]): readonly string[] | undefined {
-  const chooses = (option: string) => {
-    const value = optionOf(options, option);
-    return value !== undefined && value !== false && !(option === 'limit' && typeof value === 'function');
-  };
-  return kinds.find((kind) => kind.some(chooses));
-}
-
-function lonePolicy<Req, Handler>(options: LooseOptions<Req, Handler>): Policy {
-  if (!given(options, 'limit') && !given(options, 'window')) {
-    const message =
-      'Expected `limit` and `window`, or `policies`, or `limits`, or `limiter`, among the options, got none of them.';
-    throw new ArgumentError(CODE, message);
-  }
-  const policy: Record<string, unknown> = {};
-  for (const option of POLICY_OPTIONS) if (given(options, option)) policy[option] = optionOf(options, option);
-  // Every request brings its own limit; should one ever get past without, this one admits nothing.
-  if (typeof options.limit === 'function') policy.limit = 0;
-  return policy as unknown as Policy;
-}
-
-function checkFunctions<Req, Handler>(options: LooseOptions<Req, Handler>): void {
-  for (const option of ['key', 'skip', 'handler'] as const) {
-    const value = options[option];
-    if (value !== undefined && typeof value !== 'function') throw expected(CODE, option, 'a function', value);
-  }
-  const { cost, preflight = false } = options;
-  if (typeof preflight !== 'boolean') throw expected(CODE, 'preflight', 'true or false', preflight);
-  if (cost !== undefined && typeof cost !== 'function' && (!Number.isSafeInteger(cost) || cost < 0)) {
-    throw expected(CODE, 'cost', 'an integer >= 0 or a function', cost);
-  }
-  if (options.limit !== undefined && typeof options.limit !== 'function')
-    parseLimit(options.limit, 'limit', CODE);
-}
-
-function given(options: object, option: string): boolean {
+/** Whether the option is given. */
+export function given(options: object, option: string): boolean {
   return optionOf(options, option) !== undefined;
 }
 
-function optionOf(options: object, option: string): unknown {
+/** An option by its name. */
+export function optionOf(options: object, option: string): unknown {
   return (options as Record<string, unknown>)[option];
 }

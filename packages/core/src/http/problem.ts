@@ -5,26 +5,37 @@
  * @module
  */
 
+import type { BlockedBy } from '../types.js';
 import { secondsOf } from './headers.js';
 
 /** A client is over its limit; or the server cannot say so, or cannot hold it until its turn comes. */
 export type DenialStatus = 429 | 503;
 
+/** Why a client is blocked. */
+const BLOCKED: Readonly<Record<BlockedBy, string>> = {
+  policy: 'This client is blocked, after too many requests over its limit.',
+  hand: 'This client is blocked by the operator of this service.',
+};
+
 /** The media type of the body. */
 export const PROBLEM_TYPE = 'application/problem+json';
 
 /**
- * Returns the sentence that says why a request is denied, and when to come back.
+ * Returns the sentences that say why a request is denied, and when to come back.
  *
  * @param retryAfterMs - `Infinity` if the request can never fit, `NaN` if nobody knows.
+ * @param blockedBy - who has blocked the client, if it is blocked.
  */
-export function problemDetail(status: DenialStatus, retryAfterMs: number): string {
+export function problemDetail(status: DenialStatus, retryAfterMs: number, blockedBy?: BlockedBy): string {
   if (Number.isNaN(retryAfterMs)) return 'This request cannot be checked against its limit at the moment.';
   if (retryAfterMs === Infinity) {
-    return 'This request asks for more than its limit ever admits. Waiting does not help.';
+    // A block by the policy ends: what does not is that the request asks for too much.
+    const tooMuch = 'This request asks for more than its limit ever admits.';
+    return `${blockedBy === 'hand' ? BLOCKED.hand : tooMuch} Waiting does not help.`;
   }
   const retryAfter = retryAfterOf(retryAfterMs);
-  const what = status === 503 ? 'Too many requests are waiting.' : 'Too many requests.';
+  const busy = status === 503 ? 'Too many requests are waiting.' : 'Too many requests.';
+  const what = blockedBy === undefined ? busy : BLOCKED[blockedBy];
   return `${what} Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`;
 }
 
@@ -38,9 +49,15 @@ export function retryAfterOf(retryAfterMs: number): number {
  *
  * @param violated - the names of the policies that deny.
  * @param retryAfterMs - `Infinity` if the request can never fit, `NaN` if nobody knows.
+ * @param blockedBy - who has blocked the client, if it is blocked.
  */
-export function problemBody(status: DenialStatus, violated: readonly string[], retryAfterMs: number): string {
-  const detail = problemDetail(status, retryAfterMs);
+export function problemBody(
+  status: DenialStatus,
+  violated: readonly string[],
+  retryAfterMs: number,
+  blockedBy?: BlockedBy,
+): string {
+  const detail = problemDetail(status, retryAfterMs, blockedBy);
   const wait = Number.isFinite(retryAfterMs) ? { retryAfter: retryAfterOf(retryAfterMs) } : {};
   if (status === 503) {
     return JSON.stringify({
@@ -51,12 +68,17 @@ export function problemBody(status: DenialStatus, violated: readonly string[], r
       ...wait,
     });
   }
+  const [type, title] =
+    blockedBy === undefined
+      ? ['quota-exceeded', 'Quota Exceeded']
+      : ['abnormal-usage-detected', 'Abnormal Usage Detected'];
   return JSON.stringify({
-    type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
-    title: 'Quota Exceeded',
+    type: `https://iana.org/assignments/http-problem-types#${type}`,
+    title,
     status,
     detail,
     'violated-policies': violated,
+    ...(blockedBy && { blockedBy }),
     ...wait,
   });
 }

@@ -67,17 +67,19 @@ export function refuserOf<Req>(options: AnswerOptions<Req>): Refuse<Req> {
     const full = reason === 'full';
     // After that, what was before it has left its queue, and it need not be held.
     const retryAfterMs = full ? decision.delayMs : decision.retryAfterMs;
+    const blockedBy = decision.block?.by;
     const status = full || Number.isNaN(retryAfterMs) ? 503 : 429;
     const headers: Header[] = [...told, ['Cache-Control', 'no-store']];
     if (Number.isFinite(retryAfterMs)) headers.push(['Retry-After', String(retryAfterOf(retryAfterMs))]);
     if (handler !== undefined) return { headers, denial: { status, body: '' } };
     if (throws) {
-      const error = new RateLimitError(problemDetail(status, retryAfterMs), status, headers, decision);
+      const message = problemDetail(status, retryAfterMs, blockedBy);
+      const error = new RateLimitError(message, status, headers, decision);
       return { headers, denial: { status, body: '', error } };
     }
     const problem = () => ({
       type: PROBLEM_TYPE,
-      body: problemBody(status, full ? [] : reason, retryAfterMs),
+      body: problemBody(status, full ? [] : reason, retryAfterMs, blockedBy),
     });
     // What the user says to who is over the limit, nobody knows to be true of a 503.
     const own = status === 429 ? findContent?.(request, decision) : undefined;

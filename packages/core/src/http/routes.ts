@@ -9,7 +9,8 @@ import { MemoryStore } from '../index.js';
 import { digest } from '../key.js';
 import type { Limiter } from '../limiter.js';
 import { createGuard, type Guard, type Host } from './guard.js';
-import { mergeOptions, type RateLimitOptions } from './options.js';
+import { mergeOptions } from './merge-options.js';
+import type { RateLimitOptions } from './options.js';
 
 /** Which requests are a route's. */
 export interface Route {

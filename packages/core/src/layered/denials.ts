@@ -19,6 +19,7 @@ const REMAINING = 0;
 const RETRY = 1;
 const RESET = 2;
 const AT = 3;
+const DELAY = 4;
 
 /** A question, and when it was put and answered, by the clock that all questions here are timed by. */
 export interface Question {
@@ -38,8 +39,8 @@ interface Known {
 }
 
 /**
- * A key that has nothing left. Until a single unit fits, nobody is charged anything, and so nothing changes but by time:
- * what is answered meanwhile holds as long.
+ * A key that has nothing left, or is blocked. Until a single unit fits, or the block ends, nobody is charged anything, and
+ * so nothing changes but by time: what is answered meanwhile holds as long.
  */
 interface Frozen {
   readonly plan: Plan;
@@ -95,8 +96,10 @@ export class Denials {
       if (terms.every(({ remaining }) => remaining > 0)) this.#entries.delete(key);
       return false;
     }
-    if (!terms.some(({ retry, remaining }) => retry > 0 && remaining === 0)) return false;
-    const waits = terms.map(({ retry }) => retry).filter((retry) => retry > 0);
+    if (!terms.some(({ remaining }) => remaining < 0) && !isExhausted(terms, plan)) return false;
+    const waits = terms
+      .map(({ retry, remaining, delay }) => (remaining < 0 ? delay : retry))
+      .filter((wait) => wait > 0);
     const untilMs = askedMs + Math.min(...waits, LONGEST_MS) - marginMs;
     const entry = this.#entryOf(key);
     if (cost === 1) entry.frozen = { plan, sinceMs: askedMs, untilMs, byCost: new Map() };
@@ -126,11 +129,26 @@ export class Denials {
   }
 }
 
-function termsOf(answer: Answer, { terms }: Plan): { remaining: number; retry: number; at: number }[] {
+/** What a term says; of one in which the key is blocked, `delay` is the wait until that ends. */
+interface Said {
+  readonly remaining: number;
+  readonly retry: number;
+  readonly at: number;
+  readonly delay: number;
+}
+
+/** Whether nothing is left, and a denial is nothing that the store has to see: where the policy blocks, it is a strike. */
+function isExhausted(terms: readonly Said[], plan: Plan): boolean {
+  const strikes = plan.terms.some(({ block }) => block !== undefined);
+  return !strikes && terms.some(({ retry, remaining }) => retry > 0 && remaining === 0);
+}
+
+function termsOf(answer: Answer, { terms }: Plan): Said[] {
   return terms.map((_, i) => ({
     at: answer[i * ANSWER_WIDTH + AT],
     remaining: answer[i * ANSWER_WIDTH + REMAINING],
     retry: answer[i * ANSWER_WIDTH + RETRY],
+    delay: answer[i * ANSWER_WIDTH + DELAY],
   }));
 }
 
@@ -138,8 +156,8 @@ function termsOf(answer: Answer, { terms }: Plan): { remaining: number; retry: n
 function movedOn(answer: readonly number[], ms: number): number[] {
   return answer.map((number, i) => {
     const field = i % ANSWER_WIDTH;
-    // What is beyond counting stays so.
-    if (number === Number.MAX_SAFE_INTEGER) return number;
+    // What is beyond counting stays so, and what has no end.
+    if (number === Number.MAX_SAFE_INTEGER || number < 0) return number;
     if (field === RETRY) return number > 0 ? number - ms : number;
     if (field === RESET) return Math.max(0, number - ms);
     return field === AT ? number + ms : number;

@@ -47,6 +47,8 @@ export class Shared implements Store<true> {
         run(`charge ${units}`, () => Array.from(table.charge(id, units, ...rest))),
       correct: (id, units, ...rest) => run(`correct ${units}`, () => table.correct(id, units, ...rest)),
       reset: (...rest) => run('reset', () => table.reset(...rest)),
+      block: async (...rest) => table.block?.(...rest),
+      unblock: async (...rest) => table.unblock?.(...rest),
       close: () => table.close(),
     };
   }

@@ -70,6 +70,42 @@ describe('a denial', () => {
     expect(store.asked).toBe(5);
   });
 
+  test('is not remembered where it is a strike; one by a block is, until the block ends', async () => {
+    const store = new Shared();
+    const block = { after: 3, for: 10_000 } as const;
+    const layered = new LayeredStore({ store, mode: 'strict' });
+    const policies = [{ algorithm: 'sliding-window-log', limit: 1, window: '1d', block } as const];
+    const limiter = createLimiter({ policies, store: layered, onStoreError: 'throw' });
+    passMs(0);
+    for (let i = 0; i < 4; i++) await limiter.consume('k');
+    expect(store.asked).toBe(4);
+    const first = await limiter.consume('k');
+    passMs(9_000);
+    const later = await limiter.consume('k');
+    expect(later.block).toEqual({ policy: 'default', by: 'policy' });
+    expect(first.retryAfterMs - later.retryAfterMs).toBe(9_000);
+    expect(store.asked).toBe(4);
+    passMs(1_000);
+    await limiter.consume('k');
+    expect(store.asked).toBe(5);
+  });
+
+  test('by a block without end is told as one', async () => {
+    const { store, limiter } = open();
+    passMs(0);
+    await limiter.block('k', Infinity);
+    await limiter.consume('k');
+    passMs(20_000);
+    expect(await limiter.consume('k')).toMatchObject({
+      block: { policy: 'default', by: 'hand' },
+      retryAfterMs: Infinity,
+      resetMs: Infinity,
+    });
+    expect(store.asked).toBe(1);
+    await limiter.unblock('k');
+    expect((await limiter.consume('k')).allowed).toBe(true);
+  });
+
   test('that was decided before a reset is not remembered after it', async () => {
     const { limiter } = open();
     await limiter.consume('k');
@@ -80,14 +116,16 @@ describe('a denial', () => {
 });
 
 describe('messages', () => {
-  test('tell others of resets, refunds and settlements, by version, limiter and key', async () => {
+  test('tell others of resets, refunds, settlements and blocks, by version, limiter and key', async () => {
     const { limiter, transport } = open();
     const decision = await limiter.consume('k');
     await limiter.settle(decision, 0);
     await limiter.reset('k');
+    await limiter.block('k', 1);
+    await limiter.unblock('k');
     await limiter.reset('x'.repeat(200));
-    expect(transport.sent.slice(0, 2)).toEqual(['[1,"api","k"]', '[1,"api","k"]']);
-    expect(JSON.parse(transport.sent[2])[2]).toMatch(/^#.{22}$/);
+    expect(transport.sent.slice(0, 4)).toEqual(new Array(4).fill('[1,"api","k"]'));
+    expect(JSON.parse(transport.sent[4])[2]).toMatch(/^#.{22}$/);
   });
 
   test('make this process forget what it knows of that key of that limiter', async () => {

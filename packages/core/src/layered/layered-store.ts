@@ -4,7 +4,7 @@
  * @module
  */
 
-import { oneOf, refuseUnknown } from '../check.js';
+import { checkObject, oneOf, refuseUnknown } from '../check.js';
 import { expected } from '../errors.js';
 import { tell } from '../tell.js';
 import type { Kinds, ParsedPolicy, Store, Table } from '../types.js';
@@ -46,7 +46,7 @@ export interface LayeredStoreOptions extends ModeOptions {
    */
   readonly mode: LayeredMode;
   /**
-   * How the processes tell each other of refunds, settlements and resets. Default: not at all. Needed in mode `'gossip'`,
+   * How the processes tell each other of refunds, settlements, resets and blocks by hand. Default: not at all. Needed in mode `'gossip'`,
    * which tells of all that is admitted.
    */
   readonly transport?: Transport | undefined;
@@ -57,7 +57,7 @@ export interface LayeredStoreOptions extends ModeOptions {
 /**
  * Decides in this process what needs no asking.
  *
- * In mode `'strict'` that is a denial, which nothing but time can end, or a refund, settlement or reset. Whoever keeps
+ * In mode `'strict'` that is a denial, which nothing but time can end, or a refund, settlement, reset or `unblock`. Whoever keeps
  * sending requests while denied costs the shared store next to nothing. {@link LayeredStore.bound} says how far a decision
  * may be from the store's own.
  *
@@ -89,9 +89,7 @@ export class LayeredStore implements Store<true> {
 
   /** @throws ArgumentError if an option is wrong. */
   constructor(options: LayeredStoreOptions) {
-    if (typeof options !== 'object' || options === null) {
-      throw expected(CODE, 'options', 'an object with a store and a mode', options);
-    }
+    checkObject(options, 'options', 'an object with a store and a mode', CODE);
     refuseUnknown(options, OPTIONS, 'LayeredStore', CODE);
     const { store, transport, onMessageError } = options;
     this.#name = oneOf(LAYERED_MODES, options.mode, 'mode', CODE);

@@ -230,6 +230,8 @@ test.each([
   expect(() => createLimiter({ policies, store })).toThrow(message);
   const counting = [{ algorithm: 'fixed-window', limit: 5, window: 1000, countDenied: true }] as const;
   expect(() => createLimiter({ policies: counting, store })).toThrow('counts denied requests');
+  const blocking = [{ ...fixed, block: { after: 3, for: '1m' } } as const];
+  expect(() => createLimiter({ policies: blocking, store })).toThrow('block');
   const limits = [{ name: 'all', policies: [fixed] }];
   expect(() => createLimiter({ limits, store })).toThrow('one that takes keys of several kinds');
 });

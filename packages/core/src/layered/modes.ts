@@ -203,7 +203,7 @@ function untold(tells: boolean): string {
   const others = tells
     ? 'until the message of it arrives there'
     : 'as long as its denial lasts (there is no transport)';
-  return `a key that was given units back, or was reset, by another process may stay denied ${others}, at most ${LONGEST_MS} ms`;
+  return `a key that was given units back, was reset or unblocked by another process may stay denied ${others}, at most ${LONGEST_MS} ms`;
 }
 
 function whole(value: unknown, name: ModeOption): number {

@@ -32,6 +32,8 @@ interface Told {
  * here at once, elsewhere when the word has got there.
  */
 export class StrictTable extends FrontTable {
+  readonly block: Table<true>['block'];
+  readonly unblock: Table<true>['unblock'];
   readonly #counts: LayeredCounts;
   readonly #remembers: boolean;
   readonly #told: Told;
@@ -45,6 +47,10 @@ export class StrictTable extends FrontTable {
     this.#counts = counts;
     this.#remembers = remembers;
     this.#told = told;
+    // Where the store has them.
+    const { block, unblock } = table;
+    this.block = block && ((id, ...rest) => this.#forgetting(id, block.call(table, id, ...rest)));
+    this.unblock = unblock && ((id, ...rest) => this.#forgetting(id, unblock.call(table, id, ...rest)));
   }
 
   override decide(

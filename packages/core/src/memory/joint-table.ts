@@ -59,11 +59,14 @@ export class JointTable implements Table<false> {
     const fits = parts.map(({ kind, table, plan: own }) =>
       table.admits(keys[kind] as string, cost, own, now),
     );
-    const denied = fits.includes(false);
+    const blocked = parts.some(({ kind, table, plan: own }) =>
+      table.isBlocked(keys[kind] as string, own, now),
+    );
+    const denied = blocked || fits.includes(false);
     for (const fit of denied ? [false, true] : [true]) {
       parts.forEach(({ kind, table, from, plan: own }, i) => {
         if (fits[i] !== fit) return;
-        const answer = table.decide(keys[kind] as string, cost, own, charge, now, denied);
+        const answer = table.decide(keys[kind] as string, cost, own, charge, now, denied, blocked);
         this.#note(answer, from, own);
       });
     }
@@ -98,6 +101,19 @@ export class JointTable implements Table<false> {
   reset(id: string): void {
     this.#kinds.split(id).forEach((key, kind) => {
       if (key !== null) this.#tables[kind].reset(key);
+    });
+  }
+
+  block(id: string, durationMs: number, plan: Plan, given: number | undefined): void {
+    const now = given ?? Date.now();
+    this.#kinds.split(id).forEach((key, kind) => {
+      if (key !== null) this.#tables[kind].block(key, durationMs, plan, now);
+    });
+  }
+
+  unblock(id: string): void {
+    this.#kinds.split(id).forEach((key, kind) => {
+      if (key !== null) this.#tables[kind].unblock(key);
     });
   }
 

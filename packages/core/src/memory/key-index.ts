@@ -4,7 +4,7 @@
  * @module
  */
 
-import { Column } from './column.js';
+import { Column, Rows } from './column.js';
 import { hashOf } from './hash.js';
 
 /** So many keys are held in a `Map`. It finds a key in two thirds of the time: the engine keeps the hash with the string. */
@@ -16,8 +16,8 @@ const LEAST_CELLS = 16;
 const MOVED_AT_ONCE = 16;
 
 /**
- * A `Map` while keys are few, then for good an open-addressing table with linear probing: pairs of a hash and a slot,
- * where slot 0 marks a free cell.
+ * A `Map` while keys are few, then for good an open-addressing table with linear probing, whose cells hold slots: 0 marks
+ * a free one. The hash of a key stands by its slot, so that a key that goes, which nobody asked for, is not read again.
  *
  * A `Map` takes two to four times the room and stops the process for tens of milliseconds when it grows at a million
  * keys. Here the cells move to another table a few at a time; until that is done, both are searched.
@@ -26,7 +26,7 @@ export class KeyIndex {
   #few: Map<string, number> | undefined = new Map();
   /** What is left in the map, once there are too many for it. */
   #leaving: IterableIterator<[key: string, slot: number]> | undefined;
-  #cells = new Int32Array(2 * LEAST_CELLS);
+  #cells = new Int32Array(LEAST_CELLS);
   /** What a change of size has not moved yet. Whole runs of taken cells move at once, so that searches still end right. */
   #old: Int32Array | undefined;
   /** The next cell of the old table to move, and how many are left. */
@@ -34,6 +34,8 @@ export class KeyIndex {
   #left = 0;
   #size = 0;
   readonly #keys = new Column<string>();
+  /** Of each slot that is in a cell. */
+  readonly #hashes = new Rows(1, (length) => new Int32Array(length));
   /** What was asked for last, which is mostly what is added next, and its hash. */
   #asked = '';
   #hash = hashOf('');
@@ -47,9 +49,8 @@ export class KeyIndex {
     const hash = hashOf(key);
     this.#asked = key;
     this.#hash = hash;
-    const slot = this.#cells[2 * this.#find(this.#cells, hash, key) + 1];
-    if (slot !== 0 || this.#old === undefined) return slot;
-    return this.#old[2 * this.#find(this.#old, hash, key) + 1];
+    const slot = this.#search(this.#cells, hash, key);
+    return slot === 0 && this.#old !== undefined ? this.#search(this.#old, hash, key) : slot;
   }
 
   /** The key that is in `slot`. */
@@ -69,50 +70,76 @@ export class KeyIndex {
         return;
       }
     }
-    put(this.#cells, key === this.#asked ? this.#hash : hashOf(key), slot);
+    this.#begin(slot, key === this.#asked ? this.#hash : hashOf(key));
     // Three quarters full at most: above that, searches grow long.
-    if (8 * this.#size > 3 * this.#cells.length) this.#remake(2 * this.#cells.length);
+    if (4 * this.#size > 3 * this.#cells.length) this.#remake(2 * this.#cells.length);
     this.#move();
   }
 
   /** Forgets the key that is in `slot`. */
   delete(slot: number): void {
-    const key = this.keyOf(slot);
-    this.#few?.delete(key);
-    // It may have been moved.
-    if (this.#few === undefined || this.#leaving !== undefined) this.#free(key);
+    if (this.#few !== undefined) {
+      const key = this.keyOf(slot);
+      this.#few.delete(key);
+      // It may have been moved.
+      if (this.#leaving !== undefined) this.#free(slot, hashOf(key));
+    } else this.#free(slot, this.#hashOf(slot));
     this.#keys.set(slot, undefined);
     this.#size -= 1;
     if (this.#few !== undefined) return;
-    if (16 * this.#size < this.#cells.length && this.#cells.length > 2 * LEAST_CELLS) {
+    if (8 * this.#size < this.#cells.length && this.#cells.length > LEAST_CELLS) {
       this.#remake(this.#cells.length / 2);
     }
     this.#move();
   }
 
-  /** Frees the cell of a key. */
-  #free(key: string): void {
-    const hash = hashOf(key);
-    const cell = this.#find(this.#cells, hash, key);
-    if (this.#cells[2 * cell + 1] !== 0) close(this.#cells, cell);
-    else if (this.#old !== undefined) close(this.#old, this.#find(this.#old, hash, key));
+  #hashOf(slot: number): number {
+    return this.#hashes.piece(slot)[this.#hashes.base(slot)];
+  }
+
+  /** The slot in these cells that holds `key`, 0 if none does. */
+  #search(cells: Int32Array, hash: number, key: string): number {
+    const mask = cells.length - 1;
+    let cell = hash & mask;
+    for (;;) {
+      const slot = cells[cell];
+      if (slot === 0 || (this.#hashOf(slot) === hash && this.#keys.get(slot) === key)) return slot;
+      cell = (cell + 1) & mask;
+    }
+  }
+
+  /** Gives a cell to a slot that has none, and notes its hash. */
+  #begin(slot: number, hash: number): void {
+    this.#hashes.reach(slot);
+    this.#hashes.piece(slot)[this.#hashes.base(slot)] = hash;
+    put(this.#cells, hash, slot);
+  }
+
+  /** Frees the cell of a slot, if it has one. */
+  #free(slot: number, hash: number): void {
+    const cell = cellOf(this.#cells, hash, slot);
+    if (this.#cells[cell] !== 0) this.#close(this.#cells, cell);
+    else if (this.#old !== undefined) this.#close(this.#old, cellOf(this.#old, hash, slot));
+  }
+
+  /** Frees a cell, and moves up what stands behind it because it was taken. */
+  #close(cells: Int32Array, cell: number): void {
+    const mask = cells.length - 1;
+    let hole = cell;
+    for (let next = (hole + 1) & mask; cells[next] !== 0; next = (next + 1) & mask) {
+      // What is nearer to its home than to the hole would stand before its home there.
+      const fromHome = (next - this.#hashOf(cells[next])) & mask;
+      if (fromHome < ((next - hole) & mask)) continue;
+      cells[hole] = cells[next];
+      hole = next;
+    }
+    cells[hole] = 0;
   }
 
   /** Begins to move from the map to cells. */
   #leave(few: Map<string, number>): void {
     this.#leaving = few.entries();
-    this.#cells = new Int32Array(4 * FEW);
-  }
-
-  /** The cell that holds `key`, or the free one where the search for it ends. */
-  #find(cells: Int32Array, hash: number, key: string): number {
-    const mask = (cells.length >> 1) - 1;
-    let cell = hash & mask;
-    for (;;) {
-      const slot = cells[2 * cell + 1];
-      if (slot === 0 || (cells[2 * cell] === hash && this.#keys.get(slot) === key)) return cell;
-      cell = (cell + 1) & mask;
-    }
+    this.#cells = new Int32Array(2 * FEW);
   }
 
   /** Begins to move to a table of another size, unless a move is under way. */
@@ -120,10 +147,10 @@ export class KeyIndex {
     if (this.#old !== undefined) return;
     this.#old = this.#cells;
     this.#cells = new Int32Array(length);
-    this.#left = this.#old.length >> 1;
+    this.#left = this.#old.length;
     // Behind a free cell a run begins, if any.
     this.#next = 0;
-    while (this.#old[2 * this.#next + 1] !== 0) this.#next += 1;
+    while (this.#old[this.#next] !== 0) this.#next += 1;
   }
 
   /** Moves some keys on, and some cells up to the end of a run. */
@@ -131,12 +158,12 @@ export class KeyIndex {
     this.#moveFromMap();
     const old = this.#old;
     if (old === undefined) return;
-    const mask = (old.length >> 1) - 1;
+    const mask = old.length - 1;
     for (let moved = 0; this.#left > 0; moved++) {
-      const slot = old[2 * this.#next + 1];
+      const slot = old[this.#next];
       if (slot === 0 && moved >= MOVED_AT_ONCE) return;
-      if (slot !== 0) put(this.#cells, old[2 * this.#next], slot);
-      old[2 * this.#next + 1] = 0;
+      if (slot !== 0) put(this.#cells, this.#hashOf(slot), slot);
+      old[this.#next] = 0;
       this.#next = (this.#next + 1) & mask;
       this.#left -= 1;
     }
@@ -153,31 +180,20 @@ export class KeyIndex {
       }
       const [key, slot] = value;
       // It stays in the map until all are moved: a map that shrinks stops the process as well.
-      put(this.#cells, hashOf(key), slot);
+      this.#begin(slot, hashOf(key));
     }
   }
 }
 
-/** Puts a hash that has no cell yet into the first free one. */
-function put(cells: Int32Array, hash: number, slot: number): void {
-  const mask = (cells.length >> 1) - 1;
+/** The cell of `slot`, or the free one where the search for it ends. */
+function cellOf(cells: Int32Array, hash: number, slot: number): number {
+  const mask = cells.length - 1;
   let cell = hash & mask;
-  while (cells[2 * cell + 1] !== 0) cell = (cell + 1) & mask;
-  cells[2 * cell] = hash;
-  cells[2 * cell + 1] = slot;
+  while (cells[cell] !== 0 && cells[cell] !== slot) cell = (cell + 1) & mask;
+  return cell;
 }
 
-/** Frees a cell, and moves up what stands behind it because it was taken. */
-function close(cells: Int32Array, cell: number): void {
-  const mask = (cells.length >> 1) - 1;
-  let hole = cell;
-  for (let next = (hole + 1) & mask; cells[2 * next + 1] !== 0; next = (next + 1) & mask) {
-    // What is nearer to its home than to the hole would stand before its home there.
-    const fromHome = (next - cells[2 * next]) & mask;
-    if (fromHome < ((next - hole) & mask)) continue;
-    cells[2 * hole] = cells[2 * next];
-    cells[2 * hole + 1] = cells[2 * next + 1];
-    hole = next;
-  }
-  cells[2 * hole + 1] = 0;
+/** Puts a slot that has no cell yet into the first free one. */
+function put(cells: Int32Array, hash: number, slot: number): void {
+  cells[cellOf(cells, hash, slot)] = slot;
 }

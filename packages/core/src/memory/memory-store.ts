@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseUnknown } from '../check.js';
+import { checkObject, refuseUnknown } from '../check.js';
 import { expected } from '../errors.js';
 import type { Kinds, ParsedPolicy, Store, Table } from '../types.js';
 import { JointTable } from './joint-table.js';
@@ -39,9 +39,7 @@ export class MemoryStore implements Store<false> {
 
   /** @throws ArgumentError if `maxKeys` is not an integer of at least 1. */
   constructor(options: MemoryStoreOptions = {}) {
-    if (typeof options !== 'object' || options === null) {
-      throw expected('ERR_SLUICE_OPTION', 'options', 'an object', options);
-    }
+    checkObject(options, 'options', 'an object', 'ERR_SLUICE_OPTION');
     refuseUnknown(options, ['maxKeys'], 'MemoryStore', 'ERR_SLUICE_OPTION');
     const { maxKeys = 1_000_000 } = options;
     if (!Number.isInteger(maxKeys) || maxKeys < 1 || maxKeys > 2 ** 30) {

@@ -187,3 +187,43 @@ describe('What a table in memory takes', () => {
     expect((await taken()) - before).toBeLessThan(2);
   });
 });
+
+describe('A table in memory with blocks', () => {
+  it('gives up no key that is blocked while another can go, nor before its block ends', () => {
+    const { limiter, store, clock } = open(3);
+    limiter.block('by hand', 10 * MINUTE);
+    for (let i = 0; i < 100; i++) limiter.consume(name(i));
+    expect(limiter.peek('by hand')).toMatchObject({ allowed: false, retryAfterMs: 10 * MINUTE });
+    expect(store.size).toBe(3);
+    clock.set(10 * MINUTE - 1);
+    for (let i = 0; i < 100; i++) limiter.consume(name(i));
+    expect(limiter.peek('by hand')).toMatchObject({ allowed: false, retryAfterMs: 1 });
+  });
+
+  it('keeps within its room, and nothing of a block that is over', () => {
+    const { limiter, store, clock } = open(5000);
+    for (let i = 0; i < 10_000; i++) limiter.block(name(i), MINUTE);
+    expect(store.size).toBe(5000);
+    clock.set(MINUTE);
+    pass(limiter, 80_000);
+    expect(store.size).toBeLessThan(2048);
+  });
+
+  it.each([
+    [9999, 1],
+    [10_000, 0],
+  ])(
+    'keeps a key until it has forgotten how long its last block was: at %i, to make room gives up %i',
+    (at, evictions) => {
+      const block = { after: 2, for: 5000 } as const;
+      const { limiter, store, clock } = open(1, [
+        { algorithm: 'fixed-window', limit: 1, window: 1000, block },
+      ]);
+      // The block ends at 5000, and is remembered as long again.
+      for (let i = 0; i < 3; i++) limiter.consume('k');
+      clock.set(at);
+      limiter.consume('other');
+      expect(store.evictions).toBe(evictions);
+    },
+  );
+});

@@ -4,8 +4,11 @@
  * @module
  */
 
+import { MOST } from '../algorithms/exact.js';
 import { DIGEST_LENGTH, digest, LONGEST_KEY } from '../key.js';
 import type { Answer, Charge, ParsedPolicy, Plan, Table } from '../types.js';
+import { judgeBlocked, strikeBy } from './blocked.js';
+import { Blocks } from './blocks.js';
 import { refund, settle } from './corrections.js';
 import { Judge } from './judge.js';
 import { KeyIndex } from './key-index.js';
@@ -31,6 +34,10 @@ export class MemoryTable implements Table<false> {
   /** Those of other shapes in which some keys still are: each comes over when it is asked for, the others a few per call. */
   #former: readonly Ledger[] = [];
   #judge: Judge;
+  /** Absent while nothing is to be known of blocks. */
+  #blocks: Blocks | undefined;
+  /** Whether any policy blocks. */
+  #blocking = false;
   #calls = 0;
 
   /** @param makeRoom - called before a key is added. */
@@ -39,6 +46,7 @@ export class MemoryTable implements Table<false> {
     this.#makeRoom = makeRoom;
     this.#ledger = new Ledger(policies);
     this.#judge = new Judge(this.#ledger, policies);
+    this.#blockBy(policies);
   }
 
   get size(): number {
@@ -55,9 +63,13 @@ export class MemoryTable implements Table<false> {
   update(policies: readonly ParsedPolicy[]): void {
     if (shapeOf(policies) !== this.#ledger.shape) this.#change(policies);
     this.#ledger.adopt(policies);
+    this.#blockBy(policies);
   }
 
-  /** @param deniedElsewhere - whether another table denies the request, so that it is charged here only if denials count. */
+  /**
+   * @param deniedElsewhere - whether another table denies the request, so that it is charged here only if denials count.
+   * @param blockedElsewhere - whether the key is blocked in another table, so that the request changes nothing.
+   */
   decide(
     id: string,
     cost: number,
@@ -65,16 +77,23 @@ export class MemoryTable implements Table<false> {
     charge: boolean,
     given: number | undefined,
     deniedElsewhere = false,
+    blockedElsewhere = false,
   ): Answer {
     const now = given ?? Date.now();
     const key = shorten(id);
     const slot = this.#find(key);
-    const admitted = this.#judge.decide(slot, cost, plan, charge, now, deniedElsewhere);
+    const blocks = this.#blocks;
+    const blocked = blockedElsewhere || blocks?.isBlocked(slot, plan, now) === true;
+    if (blocked && charge) blocks?.rebase(slot, plan, now);
+    const admitted = blocked
+      ? judgeBlocked(this.#ledger, blocks, slot, cost, plan, now)
+      : this.#judge.decide(slot, cost, plan, charge, now, deniedElsewhere);
     if (charge) {
       if (slot > 0) {
         if (admitted) this.#slots.admitted(slot);
         else this.#slots.denied(slot);
-      } else if (this.#judge.writes) this.#begin(key, admitted, plan, now);
+        if (!blocked && blocks !== undefined) this.#strike(blocks, slot, cost, plan, now);
+      } else if (!blocked && this.#judge.writes) this.#begin(key, admitted, plan, now);
     }
     this.#calls = (this.#calls + 1) % TIDY_EVERY;
     if (this.#calls === 0) this.#tidy(now, this.#former.length > 0 ? HASTE : TIDY_EVERY);
@@ -84,6 +103,11 @@ export class MemoryTable implements Table<false> {
   /** Whether a request would be admitted. */
   admits(id: string, cost: number, plan: Plan, now: number): boolean {
     return this.#judge.admits(this.#index.get(shorten(id)), cost, plan, now);
+  }
+
+  /** Whether the key is blocked in a policy of the plan. */
+  isBlocked(id: string, plan: Plan, now: number): boolean {
+    return this.#blocks?.isBlocked(this.#index.get(shorten(id)), plan, now) === true;
   }
 
   charge(id: string, units: readonly number[], plan: Plan, given: number | undefined): Answer {
@@ -113,13 +137,28 @@ export class MemoryTable implements Table<false> {
       if (slot === 0 && writes) this.#begin(key, true, plan, now);
       return lacking;
     }
-    if (slot > 0 && refund(this.#ledger, slot, units, plan, charges, now)) this.#drop(slot);
+    const blank = slot > 0 && refund(this.#ledger, slot, units, plan, charges, now);
+    if (blank && this.#blocks?.has(slot) !== true) this.#drop(slot);
     return units.map(() => 0);
   }
 
   reset(id: string): void {
     const slot = this.#find(shorten(id));
     if (slot > 0) this.#drop(slot);
+  }
+
+  block(id: string, durationMs: number, _plan: Plan, given: number | undefined): void {
+    const now = given ?? Date.now();
+    const key = shorten(id);
+    const slot = this.#find(key) || this.#add(key, now);
+    this.#blocks ??= new Blocks(this.#ledger.sections.length);
+    this.#blocks.block(slot, now, Math.min(durationMs, MOST));
+    this.#slots.denied(slot);
+  }
+
+  unblock(id: string): void {
+    this.#blocks?.delete(this.#index.get(shorten(id)));
+    this.#spareBlocks();
   }
 
   /** Nothing to let go of: what is stored stays until it expires. */
@@ -185,7 +224,7 @@ export class MemoryTable implements Table<false> {
 
   #isExpired(slot: number, now: number): boolean {
     if (this.#former.length > 0) this.#bring(slot);
-    return this.#ledger.isExpired(slot, now);
+    return this.#ledger.isExpired(slot, now) && this.#blocks?.holds(slot, now) !== true;
   }
 
   /** Brings a slot's state over, if it is still in another ledger. */
@@ -211,6 +250,22 @@ export class MemoryTable implements Table<false> {
     this.#index.delete(slot);
     this.#ledger.clear(slot);
     this.#slots.free(slot);
+    this.#blocks?.delete(slot);
+  }
+
+  #strike(blocks: Blocks, slot: number, cost: number, plan: Plan, now: number): void {
+    strikeBy(this.#ledger, blocks, slot, cost, plan, now);
+    this.#spareBlocks();
+  }
+
+  #blockBy(policies: readonly ParsedPolicy[]): void {
+    this.#blocking = policies.some(({ block }) => block !== undefined);
+    if (this.#blocking) this.#blocks ??= new Blocks(policies.length);
+  }
+
+  /** Most tables know nothing of blocks, and need not look. */
+  #spareBlocks(): void {
+    if (!this.#blocking && this.#blocks?.size === 0) this.#blocks = undefined;
   }
 }
 

@@ -1,5 +1,7 @@
 -- The entries of a sliding-window log, packed into a string.
 --
+-- Before the header may stand the state of a block (block.lua): `origin` bytes of it, which are `prefix` when all is
+--   written anew.
 -- header: kind (NARROW or WIDE; of another kind, the state counts as absent), base (the instant that instants count from), before (the sum before the first entry),
 --   head (entries at the front that are forgotten but still there).
 -- entry: instant - base, and the running sum up to it. 8 bytes as long as both are below 2^32, else 16.
@@ -23,6 +25,7 @@ local function entry(log, i)
   if place < 0 then return 0, log.before end
   local from = HEADER + place * size
   if from + size > #first then
+    from = log.origin + from
     first, from = redis.call('GETRANGE', log.key, from, from + size - 1), 0
   end
   local instant, sum = struct.unpack(log.format, first, from + 1)
@@ -33,15 +36,22 @@ end
 -- are what the last entry says.
 local function open(key)
   local first = redis.call('GETRANGE', key, 0, FIRST - 1)
-  local kind = string.byte(first)
+  local kind, prefix, more = string.byte(first), '', #first == FIRST
+  if kind == BLOCKED then
+    prefix, first = string.sub(first, 1, BLOCK_BYTES), string.sub(first, BLOCK_BYTES + 1)
+    kind = string.byte(first)
+  end
+  local origin = #prefix
   if kind ~= NARROW and kind ~= WIDE then
-    return { key = key, count = 0, head = 0, before = 0, newest = 0, sum = 0 }, false
+    return { key = key, prefix = prefix, origin = origin, count = 0, head = 0, before = 0, newest = 0, sum = 0 }, false
   end
   local _, base, before, head = struct.unpack(HEADER_FORMAT, first)
-  local length = #first < FIRST and #first or redis.call('STRLEN', key)
+  local length = more and redis.call('STRLEN', key) - origin or #first
   local size = kind == NARROW and NARROW_SIZE or WIDE_SIZE
   local log = {
     key = key,
+    prefix = prefix,
+    origin = origin,
     first = first,
     length = length,
     kind = kind,
@@ -65,7 +75,7 @@ local function ofEntries(log)
     local from, to = HEADER + (log.head + i - 1) * log.size, HEADER + (log.head + j) * log.size - 1
     if to < from then return '' end
     if to < #log.first then return string.sub(log.first, from + 1, to + 1) end
-    return redis.call('GETRANGE', log.key, from, to)
+    return redis.call('GETRANGE', log.key, log.origin + from, log.origin + to)
   end
 
   -- The header and the entries from i to j with instants and sums that count anew from `origin` and `start`, and what
@@ -91,7 +101,7 @@ local function ofEntries(log)
     local total = log.sum - start
     local more = math.min(units, MOST - total)
     local value = renewed(1, log.count, origin, start, log.newest - origin, total + more, i, more)
-    redis.call('SET', log.key, value, 'KEEPTTL')
+    redis.call('SET', log.key, log.prefix .. value, 'KEEPTTL')
   end
 
   -- Takes units from entry i, which holds as many.
@@ -102,7 +112,8 @@ local function ofEntries(log)
       local instant, sum = struct.unpack(log.format, kept, place)
       parts[#parts + 1] = struct.pack(log.format, instant, sum - units)
     end
-    redis.call('SETRANGE', log.key, HEADER + (log.head + i - 1) * log.size, table.concat(parts))
+    local from = log.origin + HEADER + (log.head + i - 1) * log.size
+    redis.call('SETRANGE', log.key, from, table.concat(parts))
   end
 
   return bytes, renewed, raise, take
@@ -110,11 +121,12 @@ end
 
 -- Forgets the first `drop` entries and adds `cost` at `at`, which is not before the last entry.
 local function add(log, drop, at, cost, ttl)
-  local key, head, last, size, sum = log.key, log.head, log.count, log.size, log.sum + cost
+  local key, prefix, head, last, size, sum = log.key, log.prefix, log.head, log.count, log.size, log.sum + cost
   if drop == last then
     local narrow = cost < 4294967296
     local header = struct.pack(HEADER_FORMAT, narrow and NARROW or WIDE, at, 0, 0)
-    redis.call('SET', key, header .. struct.pack(narrow and NARROW_FORMAT or WIDE_FORMAT, 0, cost), 'PX', ttl)
+    local added = struct.pack(narrow and NARROW_FORMAT or WIDE_FORMAT, 0, cost)
+    redis.call('SET', key, prefix .. header .. added, 'PX', ttl)
     return
   end
   -- What comes at the instant of the last entry becomes one with it.
@@ -126,23 +138,24 @@ local function add(log, drop, at, cost, ttl)
     -- Entries that have left are not in the sums that count.
     local span, total = at - origin, log.sum - start + cost
     local kept, format = renewed(drop + 1, last, origin, start, span, total, last + 1, 0)
-    redis.call('SET', key, kept .. struct.pack(format, span, total), 'PX', ttl)
+    redis.call('SET', key, prefix .. kept .. struct.pack(format, span, total), 'PX', ttl)
     return
   end
   local added = struct.pack(log.format, at - log.base, sum)
   if head + drop == 0 and log.length == #log.first then
     local kept = last == log.count and log.first or string.sub(log.first, 1, -1 - size)
-    redis.call('SET', key, kept .. added, 'PX', ttl)
+    redis.call('SET', key, prefix .. kept .. added, 'PX', ttl)
   elseif log.length == #log.first or 2 * (head + drop) > head + log.count then
     local bytes = ofEntries(log)
     local _, before = entry(log, drop)
     local header = struct.pack(HEADER_FORMAT, log.kind, log.base, before, 0)
-    redis.call('SET', key, header .. bytes(drop + 1, last) .. added, 'PX', ttl)
+    redis.call('SET', key, prefix .. header .. bytes(drop + 1, last) .. added, 'PX', ttl)
   else
     if drop > 0 then
-      redis.call('SETRANGE', key, 0, struct.pack(HEADER_FORMAT, log.kind, log.base, log.before, head + drop))
+      local header = struct.pack(HEADER_FORMAT, log.kind, log.base, log.before, head + drop)
+      redis.call('SETRANGE', key, log.origin, header)
     end
-    redis.call('SETRANGE', key, HEADER + (head + last) * size, added)
+    redis.call('SETRANGE', key, log.origin + HEADER + (head + last) * size, added)
     redis.call('PEXPIRE', key, ttl)
   end
 end

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseUnknown } from '../check.js';
+import { checkObject, refuseUnknown } from '../check.js';
 import { parseDuration } from '../duration.js';
 import { ArgumentError, expected } from '../errors.js';
 import { perProcess } from '../per-process.js';
@@ -68,9 +68,7 @@ export class RedisStore implements Store<true> {
 
   /** @throws ArgumentError if an option is wrong. Redis itself may be unreachable: nothing is sent yet. */
   constructor(options: RedisStoreOptions) {
-    if (typeof options !== 'object' || options === null) {
-      throw expected(CODE, 'options', 'an object with a client', options);
-    }
+    checkObject(options, 'options', 'an object with a client', CODE);
     const { evalsha, evalSha } = options as unknown as Record<string, unknown>;
     if (typeof evalsha === 'function' || typeof evalSha === 'function') {
       throw new ArgumentError(CODE, 'Expected `options` to be an object such as { client }, got a client.');

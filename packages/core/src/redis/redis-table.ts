@@ -5,6 +5,7 @@
  */
 
 import { expected, StoreError } from '../errors.js';
+import { partOf } from '../plan.js';
 import {
   ANSWER_WIDTH,
   type Answer,
@@ -17,7 +18,7 @@ import {
 } from '../types.js';
 import { suffixesOf, tagOf } from './key.js';
 import type { ScriptRunner } from './script-runner.js';
-import { CODES, OPERATIONS } from './scripts.generated.js';
+import { BLOCKING, CODES, OPERATIONS } from './scripts.generated.js';
 
 /** `reset` needs no numbers. */
 const FORGET = pack([OPERATIONS.FORGET]);
@@ -59,7 +60,7 @@ export class RedisTable implements Table<true> {
   /** Judges a request that another table denies: it is charged only where denials count. */
   deny(id: string, cost: number, plan: Plan, charge: boolean, now: number | undefined): Promise<Answer> {
     const operation = charge ? OPERATIONS.CONSUME_DENIED : OPERATIONS.PEEK_DENIED;
-    const numbers = packed(operation, cost, plan, undefined, now);
+    const numbers = packed(operation, cost, plan, undefined, now, charge);
     return this.#run(id, plan, numbers, (reply) => readReply(reply, plan));
   }
 
@@ -87,8 +88,38 @@ export class RedisTable implements Table<true> {
     return this.#runner.run(this.#keysOf(id, places), FORGET, () => {});
   }
 
+  block(id: string, durationMs: number, plan: Plan, now: number | undefined): Promise<void> {
+    return this.#set(OPERATIONS.BLOCK, id, Math.min(durationMs, Number.MAX_SAFE_INTEGER), plan, now);
+  }
+
+  unblock(id: string, plan: Plan, now: number | undefined): Promise<void> {
+    return this.#set(OPERATIONS.UNBLOCK, id, 0, plan, now);
+  }
+
   /** Nothing to let go of: the client is the caller's. */
   close(): void {}
+
+  /** Begins or ends blocks of the keys that the id has. */
+  async #set(
+    operation: number,
+    id: string,
+    durationMs: number,
+    plan: Plan,
+    now: number | undefined,
+  ): Promise<void> {
+    const own = this.#partOf(id, plan);
+    const numbers = packed(operation, durationMs, own, undefined, now);
+    await this.#run(id, own, numbers, () => {});
+  }
+
+  /** The terms of the kinds that have a key in the id. */
+  #partOf(id: string, plan: Plan): Plan {
+    if (this.#kinds === undefined) return plan;
+    const { places } = this.#kinds;
+    const keys = this.#kinds.split(id);
+    const which = plan.places.flatMap((place, i) => (keys[places[place]] === null ? [] : [i]));
+    return partOf(plan, which);
+  }
 
   #run<T>(id: string, plan: Plan, numbers: Buffer, read: (reply: unknown) => T): Promise<T> {
     return this.#runner.run(this.#keysOf(id, plan.places), numbers, read);
@@ -109,9 +140,9 @@ export class RedisTable implements Table<true> {
   }
 
   #toConsume(cost: number, plan: Plan, now: number | undefined): Buffer {
-    if (now !== undefined) return packed(OPERATIONS.CONSUME, cost, plan, undefined, now);
+    if (now !== undefined) return packed(OPERATIONS.CONSUME, cost, plan, undefined, now, true);
     if (plan !== this.#plan || cost !== this.#cost) {
-      this.#packed = packed(OPERATIONS.CONSUME, cost, plan, undefined, now);
+      this.#packed = packed(OPERATIONS.CONSUME, cost, plan, undefined, now, true);
       this.#plan = plan;
       this.#cost = cost;
     }
@@ -119,18 +150,26 @@ export class RedisTable implements Table<true> {
   }
 }
 
-/** The numbers as envelope.lua takes them: for each term those of `each`, if there are any, and its own. */
+/**
+ * The numbers as envelope.lua takes them: for each term those of `each`, if there are any, and its own.
+ *
+ * @param strikes - whether denials count as strikes: then what those take follows.
+ */
 function packed(
   operation: number,
   cost: number,
   plan: Plan,
   each: readonly (readonly number[])[] | undefined,
   now: number | undefined,
+  strikes = false,
 ): Buffer {
   const numbers = [operation, cost, now === undefined ? 0 : whole(now) + 1];
   plan.terms.forEach((term, i) => {
     const own = each === undefined ? [] : each[i];
-    numbers.push(1 + own.length + term.numbers.length, CODES[term.algorithm], ...own, ...term.numbers);
+    const block = (strikes ? term.block : undefined) ?? [];
+    const code = CODES[term.algorithm] + (block.length > 0 ? BLOCKING : 0);
+    const all = [code, ...own, ...term.numbers, ...block];
+    numbers.push(all.length, ...all);
   });
   return pack(numbers);
 }
@@ -161,8 +200,9 @@ function readReply(reply: unknown, plan: Plan): Answer {
   }
   if (numbers.length !== plan.terms.length * ANSWER_WIDTH) throw replyError(reply);
   for (let i = 0; i < numbers.length; i++) {
-    // Only a wait may be negative: -1 is never.
-    const least = i % ANSWER_WIDTH === 1 ? -1 : 0;
+    // A wait may be -1: never. So may be what is left of a key that is blocked, or -2, and when it is as new.
+    const blocked = numbers[i - (i % ANSWER_WIDTH)] < 0;
+    const least = [blocked ? -2 : 0, -1, blocked ? -1 : 0, 0, 0][i % ANSWER_WIDTH];
     const most = i % ANSWER_WIDTH === 0 ? plan.terms[i / ANSWER_WIDTH].numbers[0] : Infinity;
     if (numbers[i] < least || numbers[i] > most) throw replyError(reply);
   }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { parseName, refuseUnknown } from '../check.js';
+import { checkObject, parseName, refuseUnknown } from '../check.js';
 import { ArgumentError, expected } from '../errors.js';
 import type { Transport } from '../layered/transport.js';
 
@@ -57,9 +57,7 @@ export interface RedisTransportOptions {
  * const store = new LayeredStore({ store: new RedisStore({ client }), mode: 'strict', transport });
  */
 export function redisTransport(options: RedisTransportOptions): Transport {
-  if (typeof options !== 'object' || options === null) {
-    throw expected(CODE, 'options', 'an object with a client and a subscriber', options);
-  }
+  checkObject(options, 'options', 'an object with a client and a subscriber', CODE);
   refuseUnknown(options, ['client', 'subscriber', 'channel'], 'redisTransport', CODE);
   const { client, subscriber, channel: given = 'rl' } = options;
   if (client === (subscriber as unknown)) {

@@ -8,6 +8,7 @@
  */
 
 import { isStoreError, StoreError } from '../errors.js';
+import { partOf } from '../plan.js';
 import {
   ANSWER_WIDTH,
   type Answer,
@@ -94,12 +95,16 @@ export class SpreadTable implements Table<true> {
     return lacking;
   }
 
-  async reset(id: string): Promise<void> {
-    const keys = this.#kinds.split(id);
-    const alone = keys.flatMap((key, kind) =>
-      key === null ? [] : [this.#kinds.join(keys.map((_, i) => (i === kind ? key : null)))],
-    );
-    await allOf(alone.map((one) => this.#table.reset(one)));
+  reset(id: string): Promise<void> {
+    return this.#ofEach(id, (one) => this.#table.reset(one));
+  }
+
+  block(id: string, durationMs: number, plan: Plan, now: number | undefined): Promise<void> {
+    return this.#ofEach(id, (one) => this.#table.block(one, durationMs, plan, now));
+  }
+
+  unblock(id: string, plan: Plan, now: number | undefined): Promise<void> {
+    return this.#ofEach(id, (one) => this.#table.unblock(one, plan, now));
   }
 
   update(policies: readonly ParsedPolicy[]): void {
@@ -123,7 +128,10 @@ export class SpreadTable implements Table<true> {
     }
   }
 
-  /** What all are told of a request that one of them denies. It counts where denials do. */
+  /**
+   * What all are told of a request that one of them denies. It counts where denials do, or where they are strikes, but
+   * not that of a key that is blocked.
+   */
   #deny(
     id: string,
     cost: number,
@@ -131,10 +139,13 @@ export class SpreadTable implements Table<true> {
     charge: boolean,
     now: number | undefined,
   ): Promise<Said[]> {
+    const blocked = said.some(blocks);
+    const notes = ({ countDenied, block }: ParsedPolicy) => countDenied || block !== undefined;
     return allOf(
       said.map(async ({ group, answer }) => {
-        const counts = group.plan.places.some((place) => this.#policies[place].countDenied);
-        if (!counts) return { group, answer: admits({ group, answer }) ? withoutDelay(answer) : answer };
+        const counts = group.plan.places.some((place) => notes(this.#policies[place]));
+        if (blocked || !counts)
+          return { group, answer: admits({ group, answer }) ? withoutDelay(answer) : answer };
         const later = await this.#table.deny(id, cost, group.plan, charge, now);
         // What denied must not be seen to admit by now: then nobody would have denied.
         return {
@@ -216,6 +227,15 @@ export class SpreadTable implements Table<true> {
     }
   }
 
+  /** Has the key of each kind be treated alone. */
+  async #ofEach(id: string, work: (one: string) => Promise<void>): Promise<void> {
+    const keys = this.#kinds.split(id);
+    const alone = keys.flatMap((key, kind) =>
+      key === null ? [] : [this.#kinds.join(keys.map((_, i) => (i === kind ? key : null)))],
+    );
+    await allOf(alone.map(work));
+  }
+
   #each<T>(id: string, plan: Plan, work: (group: Group) => Promise<T>): Promise<T[]> {
     return allOf(this.#groupsOf(id, plan).map(work));
   }
@@ -231,10 +251,7 @@ export class SpreadTable implements Table<true> {
       else which.push(i);
     });
     if (byKey.size === 1) return [{ which: plan.places.map((_, i) => i), plan }];
-    return Array.from(byKey.values(), (which) => ({
-      which,
-      plan: { terms: which.map((i) => plan.terms[i]), places: which.map((i) => plan.places[i]) },
-    }));
+    return Array.from(byKey.values(), (which) => ({ which, plan: partOf(plan, which) }));
   }
 
   #namesOf({ plan }: Group): string[] {
@@ -248,6 +265,10 @@ function of<T>({ which }: Group, all: readonly T[]): T[] {
 
 function admits({ group, answer }: Said): boolean {
   return group.plan.terms.every((_, i) => answer[i * ANSWER_WIDTH + RETRY] === 0);
+}
+
+function blocks({ group, answer }: Said): boolean {
+  return group.plan.terms.some((_, i) => answer[i * ANSWER_WIDTH + REMAINING] < 0);
 }
 
 /** Nobody waits in a queue for what is denied elsewhere. */

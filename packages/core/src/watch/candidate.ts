@@ -4,12 +4,11 @@
  * @module
  */
 
-import { refuseUnknown } from '../check.js';
+import { checkObject, refuseUnknown } from '../check.js';
 import type { Decider } from '../decider.js';
-import { expected } from '../errors.js';
 import type { RequestOptions } from '../limiter.js';
 import { parsePolicies } from '../policy.js';
-import type { Decision, Eventually, ParsedPolicy, Policy } from '../types.js';
+import type { Decision, Duration, Eventually, ParsedPolicy, Policy } from '../types.js';
 import type { Observer } from './observer.js';
 
 /** Policies that decide in the shadow of a limiter's own. */
@@ -35,9 +34,7 @@ export interface CandidateReport {
 /** @throws ArgumentError if it is no candidate. */
 export function parseCandidate(candidate: unknown): readonly ParsedPolicy[] | undefined {
   if (candidate === undefined) return undefined;
-  if (typeof candidate !== 'object' || candidate === null) {
-    throw expected('ERR_SLUICE_OPTION', 'candidate', 'an object with policies', candidate);
-  }
+  checkObject(candidate, 'candidate', 'an object with policies', 'ERR_SLUICE_OPTION');
   refuseUnknown(candidate, ['policies'], 'candidate', 'ERR_SLUICE_OPTION');
   return parsePolicies((candidate as CandidateOptions).policies);
 }
@@ -85,6 +82,14 @@ export class Candidate<A extends boolean> implements Observer {
 
   reset(key: string): void {
     quietly(this.#decider.reset(key));
+  }
+
+  block(key: string, duration: Duration): void {
+    quietly(this.#decider.block(key, duration));
+  }
+
+  unblock(key: string): void {
+    quietly(this.#decider.unblock(key));
   }
 
   close(): void {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refuseUnknown } from '../check.js';
+import { checkObject, refuseUnknown } from '../check.js';
 import { expected } from '../errors.js';
 import type { Decision } from '../types.js';
 
@@ -16,21 +16,26 @@ export interface NearOptions {
   readonly to?: number | undefined;
 }
 
+/** A share so large is surely one of a hundred. */
+const PERCENT = 10;
+
 /** The options, complete. */
 export type NearRange = { readonly from: number; readonly to: number };
 
-/** @throws ArgumentError unless both are numbers of at least 0, and `from` is not above `to`. */
+/** @throws ArgumentError unless both are numbers of at least 0, `from` is not above `to`, and neither is meant in percent. */
 export function parseNear(near: unknown): NearRange {
-  if (near === null || (typeof near !== 'object' && near !== undefined)) {
-    throw expected('ERR_SLUICE_OPTION', 'near', 'an object such as { from: 0.9, to: 1.1 }', near);
-  }
-  refuseUnknown(near ?? {}, ['from', 'to'], 'near', 'ERR_SLUICE_OPTION');
-  const { from = 0.9, to = 1.1 } = (near ?? {}) as NearOptions;
+  const given = near === undefined ? {} : near;
+  checkObject(given, 'near', 'an object such as { from: 0.9, to: 1.1 }', 'ERR_SLUICE_OPTION');
+  refuseUnknown(given, ['from', 'to'], 'near', 'ERR_SLUICE_OPTION');
+  const { from = 0.9, to = 1.1 } = given as NearOptions;
   for (const [name, share] of Object.entries({ from, to })) {
     if (typeof share !== 'number' || !(share >= 0)) {
       throw expected('ERR_SLUICE_OPTION', `near.${name}`, 'a number of at least 0', share);
     }
   }
+  // Whoever writes 90 means 90 percent, and would never be told of anything.
+  if (from >= PERCENT)
+    throw expected('ERR_SLUICE_OPTION', 'near.from', 'a share, such as 0.9 for 90 %', from);
   if (from > to) throw expected('ERR_SLUICE_OPTION', 'near.from', `at most ${to}, as near.to is`, from);
   return { from, to };
 }

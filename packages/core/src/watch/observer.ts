@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Decision } from '../types.js';
+import type { Decision, Duration } from '../types.js';
 
 /** Is told of every request that was decided, and of what becomes of its charge. */
 export interface Observer {
@@ -13,5 +13,7 @@ export interface Observer {
   refund?(decision: Decision, units: number | undefined): void;
   settle?(decision: Decision, units: number): void;
   reset?(key: string): void;
+  block?(key: string, duration: Duration): void;
+  unblock?(key: string): void;
   close?(): void;
 }

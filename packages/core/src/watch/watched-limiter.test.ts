@@ -240,6 +240,13 @@ test.each([
   [{ near: { from: NaN } }, 'Expected `near.from` to be a number of at least 0, got NaN.'],
   [{ near: { from: 1.2 } }, 'Expected `near.from` to be at most 1.1'],
   [{ near: { above: 1 } }, 'near'],
+  [
+    { near: [0.9, 1.1] },
+    'Expected `near` to be an object such as { from: 0.9, to: 1.1 }, got an array of 2.',
+  ],
+  [{ near: { from: 90, to: 110 } }, 'Expected `near.from` to be a share, such as 0.9 for 90 %, got 90.'],
+  [{ candidate: [] }, 'Expected `candidate` to be an object with policies, got an array of 0.'],
+  [{ audit: [] }, 'Expected `audit` to be an object such as { sample: 0.01 }, got an array of 0.'],
 ])('%j is refused, and takes no name', (options, message) => {
   const store = new MemoryStore();
   expect(() => open({ store, ...(options as object) })).toThrow(message);
@@ -290,5 +297,53 @@ describe('an audit', () => {
     expect(() =>
       open({ policies: [{ algorithm: 'gcra', limit: 1, window: '1s' }], audit: { sample: 1 } }),
     ).toThrow('Expected `audit` to have a policy that estimates');
+  });
+});
+
+describe('blocks', () => {
+  const blocking = {
+    algorithm: 'fixed-window',
+    limit: 1,
+    window: '1s',
+    block: { after: 1, for: '1m' },
+  } as const;
+
+  test('are told of by denied, and not by near', () => {
+    const limiter = open({ policies: [blocking] });
+    const denied: unknown[] = [];
+    const near: number[] = [];
+    limiter.on('denied', ({ decision }) => denied.push(decision.block));
+    limiter.on('near', ({ share }) => near.push(share));
+    for (let i = 0; i < 3; i++) limiter.consume('a');
+    const block = { policy: 'default', by: 'policy' };
+    expect(denied).toEqual([block, block]);
+    expect(near).toEqual([1]);
+  });
+
+  test('let everything through in shadow mode, and are told of all the same', () => {
+    const limiter = open({ policies: [blocking], mode: 'shadow' });
+    const denied: unknown[] = [];
+    limiter.on('denied', ({ decision }) => denied.push(decision.block));
+    limiter.block('a', '1h');
+    const told = limiter.consume('a');
+    expect(told).toMatchObject({ allowed: true, retryAfterMs: 0, delayMs: 0 });
+    expect(told).not.toHaveProperty('block');
+    expect(told.policies[0]).toMatchObject({ allowed: false, blockedBy: 'hand', retryAfterMs: 3_600_000 });
+    expect(denied).toEqual([{ policy: 'default', by: 'hand' }]);
+  });
+
+  test('by hand are of a candidate too; of its own it has those of its policies', () => {
+    const plain = { algorithm: 'fixed-window', limit: 1, window: '1s' } as const;
+    const clock = manualClock(0);
+    const limiter = open({ policies: [plain], candidate: { policies: [blocking] }, clock });
+    limiter.block('a', '1h');
+    limiter.consume('a');
+    limiter.unblock('a');
+    limiter.consume('a');
+    expect(limiter.report()?.candidate).toMatchObject({ decisions: 2, denied: 1, onlyCandidateDenied: 0 });
+    limiter.consume('a');
+    clock.set(1000);
+    expect(limiter.consume('a').allowed).toBe(true);
+    expect(limiter.report()?.candidate).toMatchObject({ decisions: 4, denied: 3, onlyCandidateDenied: 1 });
   });
 });

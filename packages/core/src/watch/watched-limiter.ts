@@ -6,13 +6,12 @@
 
 import type { Audit } from '../audit/audit.js';
 import type { AuditReport } from '../audit/report.js';
-import { refuseUnknown } from '../check.js';
+import { checkObject, refuseUnknown } from '../check.js';
 import type { Decider, StoreChange } from '../decider.js';
 import { type Settler, withoutEffect } from '../decision.js';
-import { expected } from '../errors.js';
 import type { Limiter, RequestOptions, UpdateOptions } from '../limiter.js';
 import { checkUpdate, parsePolicies } from '../policy.js';
-import type { Decision, Eventually, ParsedPolicy } from '../types.js';
+import type { Decision, Duration, Eventually, ParsedPolicy } from '../types.js';
 import type { Candidate, CandidateReport } from './candidate.js';
 import type { LimiterEvents, LimiterListener, Listeners } from './events.js';
 import { type NearRange, shareOf } from './near.js';
@@ -94,15 +93,25 @@ export class WatchedLimiter<A extends boolean> implements Limiter<A>, Settler {
     return done;
   }
 
+  block(key: string, duration: Duration): Eventually<A, void> {
+    const done = this.#decider.block(key, duration);
+    for (const observer of this.#observers) observer.block?.(key, duration);
+    return done;
+  }
+
+  unblock(key: string): Eventually<A, void> {
+    const done = this.#decider.unblock(key);
+    for (const observer of this.#observers) observer.unblock?.(key);
+    return done;
+  }
+
   close(): void {
     this.#decider.close();
     for (const observer of this.#observers) observer.close?.();
   }
 
   update(options: UpdateOptions): void {
-    if (typeof options !== 'object' || options === null) {
-      throw expected('ERR_SLUICE_ARGUMENT', 'options', 'an object with policies', options);
-    }
+    checkObject(options, 'options', 'an object with policies', 'ERR_SLUICE_ARGUMENT');
     refuseUnknown(options, ['policies'], 'update', 'ERR_SLUICE_ARGUMENT');
     this.adopt(parsePolicies(options.policies));
   }
@@ -159,7 +168,7 @@ export class WatchedLimiter<A extends boolean> implements Limiter<A>, Settler {
     const told = shadow ? withoutEffect(decision) : decision;
     for (const observer of this.#observers) observer.observe(key, decision, told);
     if (!decision.allowed) listeners.emit('denied', { key, decision });
-    if (listeners.has('near') && !decision.degraded) {
+    if (listeners.has('near') && !decision.degraded && decision.block === undefined) {
       const share = shareOf(decision);
       if (share >= near.from && share <= near.to) listeners.emit('near', { key, decision, share });
     }
