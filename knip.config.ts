@@ -19,6 +19,8 @@ const config: KnipConfig = {
       entry: [
         'src/**/*.test.ts',
         'src/**/*child.ts',
+        // The bench bundles it.
+        'src/simulator/table.ts',
         'src/packaging/{consumers,scripts}/*.{ts,mjs}',
         'src/real-clients/*.mjs',
         'jest/*.ts',

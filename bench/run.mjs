@@ -4,7 +4,7 @@ import { availableParallelism, cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { prepare } from './harness/prepare.mjs';
 
-const quickly = { warmup: 1, rounds: 3 };
+const quickly = { warmup: 1, rounds: 3, lastsMs: 5000 };
 const budgets = {
   memory: { warmup: 3, rounds: 11 },
   growth: { warmup: 2, rounds: 7 },
@@ -14,6 +14,7 @@ const budgets = {
   http: { warmup: 3, rounds: 5 },
   flood: { rounds: 20 },
   stall: { warmup: 1, rounds: 7 },
+  layers: { lastsMs: 30_000 },
 };
 
 const words = process.argv.slice(2);
@@ -34,6 +35,7 @@ const suites = {
   http: (await import('./suites/http.mjs')).http,
   flood: (await import('./suites/flood.mjs')).flood,
   stall: (await import('./suites/stall.mjs')).stall,
+  layers: (await import('./suites/layers.mjs')).layers,
 };
 const unknown = wanted.filter((name) => !Object.hasOwn(suites, name));
 if (unknown.length > 0) {

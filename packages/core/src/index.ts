@@ -17,12 +17,9 @@ export {
   type StoreErrorCode,
 } from './errors.js';
 export type { OnStoreError } from './ladder.js';
-export {
-  type LayeredMode,
-  LayeredStore,
-  type LayeredStoreOptions,
-  type MessageErrorEvent,
-} from './layered/layered-store.js';
+export type { GossipReport } from './layered/gossip-table.js';
+export { LayeredStore, type LayeredStoreOptions, type MessageErrorEvent } from './layered/layered-store.js';
+export type { LayeredMode, ModeOptions } from './layered/modes.js';
 export type { LayeredCounts } from './layered/strict-table.js';
 export type { Transport } from './layered/transport.js';
 export type {

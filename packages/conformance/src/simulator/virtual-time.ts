@@ -19,18 +19,17 @@ export class VirtualTime {
   readonly #began: number;
   readonly #timers: Timer[] = [];
   #orders = 0;
-  readonly #spies: jest.SpyInstance[];
+  readonly #restore: readonly (() => void)[];
 
   /** Stands in for the clocks and timers of this process until `stop` is called. */
   constructor(now: number) {
     this.#now = now;
     this.#began = now;
-    const set = (work: () => void, ms = 0) => this.#set(work, ms);
-    this.#spies = [
-      jest.spyOn(Date, 'now').mockImplementation(() => this.#now),
-      jest.spyOn(performance, 'now').mockImplementation(() => this.#now - this.#began),
-      jest.spyOn(globalThis, 'setTimeout').mockImplementation(set as unknown as typeof setTimeout),
-      jest.spyOn(globalThis, 'clearTimeout').mockImplementation((timer) => this.#clear(timer as unknown)),
+    this.#restore = [
+      replace(Date, 'now', () => this.#now),
+      replace(performance, 'now', () => this.#now - this.#began),
+      replace(globalThis, 'setTimeout', (work: () => void, ms = 0) => this.#set(work, ms)),
+      replace(globalThis, 'clearTimeout', (timer: unknown) => this.#clear(timer)),
     ];
   }
 
@@ -54,7 +53,7 @@ export class VirtualTime {
   }
 
   stop(): void {
-    for (const spy of this.#spies) spy.mockRestore();
+    for (const restore of this.#restore) restore();
   }
 
   #set(work: () => void, ms: number): unknown {
@@ -67,6 +66,17 @@ export class VirtualTime {
     const i = this.#timers.indexOf(timer as Timer);
     if (i >= 0) this.#timers.splice(i, 1);
   }
+}
+
+/** Puts another function in the place of one; returns what puts it back. */
+function replace(of: object, name: string, work: (...args: never[]) => unknown): () => void {
+  const own = Object.getOwnPropertyDescriptor(of, name);
+  Object.defineProperty(of, name, { value: work, configurable: true, writable: true });
+  return () => {
+    // What was inherited is again.
+    delete (of as Record<string, unknown>)[name];
+    if (own !== undefined) Object.defineProperty(of, name, own);
+  };
 }
 
 function earlier(best: Timer | undefined, timer: Timer): Timer {

@@ -104,7 +104,8 @@ export class Denials {
     const entry = this.#entryOf(key);
     if (cost === 1) entry.frozen = { plan, sinceMs: askedMs, untilMs, byCost: new Map() };
     const { frozen } = entry;
-    if (frozen?.plan !== plan || askedMs < frozen.sinceMs || answeredMs >= frozen.untilMs) return true;
+    // Of a single unit that is known by then, if too late: to ask again and again would be to wait by asking.
+    if (frozen?.plan !== plan || askedMs < frozen.sinceMs || answeredMs >= frozen.untilMs) return cost !== 1;
     if (frozen.byCost.size < MOST_COSTS) {
       // A store may have more behind it.
       const numbers = Array.from(answer).slice(0, plan.terms.length * ANSWER_WIDTH);

@@ -1,60 +1,5 @@
-import {
-  createLimiter,
-  LayeredStore,
-  MemoryStore,
-  type MessageErrorEvent,
-  type Store,
-  type Table,
-  type Transport,
-} from '../index.js';
-
-/** Memory that answers later, as a shared store does, and counts what it is asked. */
-class Shared implements Store<true> {
-  readonly async = true;
-  asked = 0;
-  readonly #memory = new MemoryStore();
-
-  open(...args: Parameters<Store['open']>): Table<true> {
-    const table = this.#memory.open(...args);
-    return {
-      decide: async (...rest) => {
-        this.asked += 1;
-        return Array.from(table.decide(...rest));
-      },
-      reserve: async (...rest) => Array.from(table.reserve?.(...rest) ?? []),
-      charge: async (...rest) => table.charge(...rest),
-      correct: async (...rest) => table.correct(...rest),
-      reset: async (...rest) => table.reset(...rest),
-      block: async (...rest) => table.block?.(...rest),
-      unblock: async (...rest) => table.unblock?.(...rest),
-      close: () => table.close(),
-    };
-  }
-}
-
-/** Says what it is told to say. */
-class Wire implements Transport {
-  readonly sent: string[] = [];
-  failure: Error | undefined;
-  #listener: ((message: string) => void) | undefined;
-
-  publish(message: string): void {
-    if (this.failure !== undefined) throw this.failure;
-    this.sent.push(message);
-  }
-  subscribe(listener: (message: string) => void): () => void {
-    this.#listener = listener;
-    return () => {
-      this.#listener = undefined;
-    };
-  }
-  get listens(): boolean {
-    return this.#listener !== undefined;
-  }
-  say(message: string): void {
-    this.#listener?.(message);
-  }
-}
+import { createLimiter, LayeredStore, MemoryStore, type MessageErrorEvent } from '../index.js';
+import { passMs, Shared, Wire } from './doubles.js';
 
 const one = { algorithm: 'fixed-window', limit: 1, window: '1d' } as const;
 
@@ -68,11 +13,6 @@ function open() {
   return { store, transport, errors, layered, limiter };
 }
 
-/** Moves the clock that denials are timed by, from one whole millisecond to another: fractions do not add up exactly. */
-function passMs(ms: number): void {
-  const now = Math.ceil(performance.now()) + ms;
-  jest.spyOn(performance, 'now').mockReturnValue(now);
-}
 afterEach(() => void jest.restoreAllMocks());
 
 describe('a reservation', () => {

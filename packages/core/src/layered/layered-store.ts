@@ -9,19 +9,24 @@ import { expected } from '../errors.js';
 import { tell } from '../tell.js';
 import type { Kinds, ParsedPolicy, Store, Table } from '../types.js';
 import { warnOnce } from '../warnings.js';
-import { LONGEST_MS } from './denials.js';
+import type { GossipReport } from './gossip-table.js';
 import { type Message, read, write } from './message.js';
+import {
+  type HeedingTable,
+  LAYERED_MODES,
+  type LayeredMode,
+  MODE_OPTIONS,
+  type Mode,
+  type ModeOptions,
+  parseMode,
+  refuseUnfit,
+} from './modes.js';
 import { type LayeredCounts, StrictTable } from './strict-table.js';
 import type { Transport } from './transport.js';
 
 const CODE = 'ERR_SLUICE_OPTION';
 
-const OPTIONS = ['store', 'mode', 'transport', 'onMessageError'];
-
-/** How much is decided in this process: see {@link LayeredStoreOptions.mode}. */
-export type LayeredMode = 'strict';
-
-const MODES: readonly LayeredMode[] = ['strict'];
+const OPTIONS = ['store', 'mode', ...MODE_OPTIONS, 'transport', 'onMessageError'];
 
 /** A message that could not be sent, or was none. */
 export interface MessageErrorEvent {
@@ -30,12 +35,20 @@ export interface MessageErrorEvent {
 }
 
 /** What a {@link LayeredStore} is made of. */
-export interface LayeredStoreOptions {
-  /** The store that all processes share, such as a `RedisStore`. */
-  readonly store: Store<true>;
-  /** `'strict'` asks the store for every decision but denials that it has given already, and that still hold. */
+export interface LayeredStoreOptions extends ModeOptions {
+  /** The store that all processes share, such as a `RedisStore`. Needed, but in mode `'gossip'`, which has none. */
+  readonly store?: Store<true> | undefined;
+  /**
+   * `'strict'` asks the store for every decision but denials that it has given already, and that still hold. `'reserve'`
+   * charges it in advance for what is likely to be asked for soon, `'share'` for a fixed share of each window; neither lets
+   * more through than the limits. `'batch'` admits up to `maxUnsynced` units of a key before it reports them. `'gossip'`
+   * decides by what this process has admitted, and the others have said that they did.
+   */
   readonly mode: LayeredMode;
-  /** How the processes tell each other of refunds, settlements, resets and blocks by hand. Default: not at all. */
+  /**
+   * How the processes tell each other of refunds, settlements, resets and blocks by hand. Default: not at all. Needed in mode `'gossip'`,
+   * which tells of all that is admitted.
+   */
   readonly transport?: Transport | undefined;
   /** Called when a message could not be sent, or was none; it is ignored. Default: a warning, once. */
   readonly onMessageError?: ((event: MessageErrorEvent) => void) | undefined;
@@ -61,14 +74,16 @@ export class LayeredStore implements Store<true> {
   readonly async = true;
   /** That of the store behind it: limiters of both would write the same keys. */
   readonly place: object;
-  /** What the store behind it does. */
+  /** In mode `'strict'` what the store behind it does; the others are of one kind of keys. */
   readonly takesKinds: boolean;
   /** How far a decision may be from that of the store behind it, in words. */
   readonly bound: string;
-  readonly #store: Store<true>;
+  readonly #store: Store<true> | undefined;
   readonly #transport: Transport | undefined;
   readonly #onMessageError: (event: MessageErrorEvent) => void;
-  readonly #tables = new Map<string, StrictTable>();
+  readonly #name: LayeredMode;
+  readonly #mode: Mode;
+  readonly #tables = new Map<string, HeedingTable>();
   readonly #counts: LayeredCounts = { decisions: 0, asked: 0 };
   #stopListening: (() => void) | undefined;
 
@@ -77,10 +92,10 @@ export class LayeredStore implements Store<true> {
     checkObject(options, 'options', 'an object with a store and a mode', CODE);
     refuseUnknown(options, OPTIONS, 'LayeredStore', CODE);
     const { store, transport, onMessageError } = options;
-    oneOf(MODES, options.mode, 'mode', CODE);
-    if (typeof store?.open !== 'function' || store.async !== true || store instanceof LayeredStore) {
-      throw expected(CODE, 'store', 'a store that is shared, such as a RedisStore', store);
-    }
+    this.#name = oneOf(LAYERED_MODES, options.mode, 'mode', CODE);
+    this.#mode = parseMode(this.#name, options, transport !== undefined);
+    if (this.#mode.stored) checkStore(store);
+    else if (store !== undefined) throw expected(CODE, 'store', `absent in mode "${this.#name}"`, store);
     if (
       transport !== undefined &&
       (typeof transport?.publish !== 'function' ||
@@ -98,12 +113,13 @@ export class LayeredStore implements Store<true> {
     if (onMessageError !== undefined && typeof onMessageError !== 'function') {
       throw expected(CODE, 'onMessageError', 'a function', onMessageError);
     }
-    this.place = store.place ?? store;
-    this.takesKinds = store.takesKinds === true;
+    this.place = store?.place ?? store ?? this;
+    // What is charged in advance, or afterwards, is of one key.
+    this.takesKinds = this.#name === 'strict' && store?.takesKinds === true;
     this.#store = store;
     this.#transport = transport;
     this.#onMessageError = onMessageError ?? warnOfMessage;
-    this.bound = boundOf(transport !== undefined);
+    this.bound = this.#mode.bound;
   }
 
   /** What it has counted: of all decisions, how many its store was asked for. */
@@ -111,13 +127,26 @@ export class LayeredStore implements Store<true> {
     return { ...this.#counts };
   }
 
+  /**
+   * In mode `'gossip'`, what it has heard of other processes, the most of all its limiters; `undefined` in the other modes.
+   */
+  report(): GossipReport | undefined {
+    const reports = [...this.#tables.values()].flatMap(({ report }) => report ?? []);
+    if (this.#mode.stored) return undefined;
+    const most = (field: keyof GossipReport) => Math.max(0, ...reports.map((report) => report[field]));
+    return { peers: most('peers'), stalenessMs: most('stalenessMs'), overshoot: most('overshoot') };
+  }
+
+  /** @throws ArgumentError if the mode cannot carry a policy. */
   open(name: string, policies: readonly ParsedPolicy[], kinds?: Kinds): Table<true> {
-    const inner = this.#store.open(name, policies, kinds);
-    // What counts denied requests must see them. And a denial of several keys ends when one of them is given units back.
-    const remembers = kinds === undefined && !policies.some(({ countDenied }) => countDenied);
-    const table = new StrictTable(inner, this.#counts, remembers, {
-      forgotten: (key) => void this.#send({ limiter: name, key }),
-      closed: () => this.#closed(name),
+    refuseUnfit(this.#name, this.#mode, policies);
+    const closed = () => this.#closed(name, table);
+    const table: HeedingTable = this.#mode.open({
+      policies,
+      counts: this.#counts,
+      strict: () => this.#strict(name, policies, kinds, closed),
+      say: (counts) => void this.#send({ limiter: name, ...counts }),
+      closed,
     });
     this.#tables.set(name, table);
     this.#stopListening ??= this.#transport?.subscribe(
@@ -127,8 +156,22 @@ export class LayeredStore implements Store<true> {
     return table;
   }
 
-  #closed(name: string): void {
-    this.#tables.delete(name);
+  #strict(
+    name: string,
+    policies: readonly ParsedPolicy[],
+    kinds: Kinds | undefined,
+    closed: () => void,
+  ): StrictTable {
+    const inner = (this.#store as Store<true>).open(name, policies, kinds);
+    // What counts denied requests must see them. And a denial of several keys ends when one of them is given units back.
+    const remembers = kinds === undefined && !policies.some(({ countDenied }) => countDenied);
+    const forgotten = (key: string) => void this.#send({ limiter: name, key });
+    return new StrictTable(inner, this.#counts, remembers, { forgotten, closed });
+  }
+
+  /** A limiter of that name may be open again. */
+  #closed(name: string, table: HeedingTable): void {
+    if (this.#tables.get(name) === table) this.#tables.delete(name);
     if (this.#tables.size > 0) return;
     this.#stopListening?.();
     this.#stopListening = undefined;
@@ -136,8 +179,10 @@ export class LayeredStore implements Store<true> {
 
   #hear(text: string): void {
     try {
-      const { limiter, key } = read(text);
-      this.#tables.get(limiter)?.forget(key);
+      const message = read(text);
+      const table = this.#tables.get(message.limiter);
+      if ('counts' in message) table?.hear?.(message);
+      else table?.forget?.(message.key);
     } catch (error) {
       tell(this.#onMessageError, { error: error as Error });
     }
@@ -152,11 +197,9 @@ export class LayeredStore implements Store<true> {
   }
 }
 
-function boundOf(tells: boolean): string {
-  const others = tells
-    ? 'until the message of it arrives there'
-    : 'as long as its denial lasts (there is no transport)';
-  return `strict: nothing is admitted or denied that its store would not; but a key that was given units back, was reset or unblocked by another process may stay denied ${others}, at most ${LONGEST_MS} ms.`;
+function checkStore(store: Store<true> | undefined): void {
+  if (typeof store?.open === 'function' && store.async === true && !(store instanceof LayeredStore)) return;
+  throw expected(CODE, 'store', 'a store that is shared, such as a RedisStore', store);
 }
 
 function warnOfMessage({ error }: MessageErrorEvent): void {

@@ -10,15 +10,40 @@ import { ArgumentError } from '../errors.js';
 const VERSION = 1;
 
 /** What was remembered of a key is no longer so. */
-export interface Message {
+interface Forgotten {
   /** The limiter's name. */
   readonly limiter: string;
   /** The key as it is held: by its digest where it is long. */
   readonly key: string;
 }
 
-export function write({ limiter, key }: Message): string {
-  return JSON.stringify([VERSION, limiter, key]);
+/** What one process has admitted of a key. */
+export interface Count {
+  readonly key: string;
+  /** All units since that process began to count, less those that were given back; `null` if the key was reset. */
+  readonly total: number | null;
+  /** Those of them that it had not said yet. */
+  readonly news: number;
+}
+
+/** What one process has admitted. */
+export interface Counts {
+  readonly limiter: string;
+  /** Which process says so, and how many messages it has sent before. */
+  readonly from: string;
+  readonly number: number;
+  /** How long ago the first of the news was admitted. */
+  readonly heldMs: number;
+  readonly counts: readonly Count[];
+}
+
+export type Message = Forgotten | Counts;
+
+export function write(message: Message): string {
+  if (!('counts' in message)) return JSON.stringify([VERSION, message.limiter, message.key]);
+  const { limiter, from, number, heldMs, counts } = message;
+  const each = counts.map(({ key, total, news }) => [key, total, news]);
+  return JSON.stringify([VERSION, limiter, from, number, heldMs, each]);
 }
 
 /** @throws ArgumentError if it is none, or of another version. */
@@ -30,12 +55,33 @@ export function read(text: unknown): Message {
     parts = undefined;
   }
   if (!Array.isArray(parts) || typeof parts[0] !== 'number') throw bad('a message of Sluice', text);
-  const [version, limiter, key] = parts;
+  const [version, limiter, ...rest] = parts;
   if (version !== VERSION) throw bad(`a message of version ${VERSION}`, text);
-  if (parts.length !== 3 || typeof limiter !== 'string' || typeof key !== 'string') {
+  if (typeof limiter === 'string' && rest.length === 4) return readCounts(limiter, rest, text);
+  const [key] = rest;
+  if (rest.length !== 1 || typeof limiter !== 'string' || typeof key !== 'string') {
     throw bad('a limiter and a key', text);
   }
   return { limiter, key };
+}
+
+function readCounts(limiter: string, [from, number, heldMs, each]: unknown[], text: unknown): Counts {
+  if (typeof from !== 'string' || !isCount(number) || !isCount(heldMs) || !Array.isArray(each)) {
+    throw bad('a process and its counts', text);
+  }
+  const counts = each.map((one: unknown) => {
+    const [key, total, news] = Array.isArray(one) && one.length === 3 ? one : [];
+    const known = total === null || Number.isSafeInteger(total);
+    if (typeof key !== 'string' || !known || !Number.isSafeInteger(news)) {
+      throw bad('a key and its counts', text);
+    }
+    return { key, total: total as number | null, news: news as number };
+  });
+  return { limiter, from, number, heldMs, counts };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function bad(what: string, text: unknown): ArgumentError {

@@ -5,10 +5,11 @@
  */
 
 import { waitOf } from '../decision.js';
-import { DIGEST_LENGTH, digest, LONGEST_KEY } from '../key.js';
 import { reserveOn } from '../reserve.js';
-import type { Answer, Charge, Gate, ParsedPolicy, Plan, Table } from '../types.js';
+import type { Answer, Charge, Plan, Table } from '../types.js';
 import { Denials, type Question } from './denials.js';
+import { FrontTable } from './front-table.js';
+import { heldKey } from './held-key.js';
 
 /** So often a request waits for what another finds out; then it asks by itself. */
 const MOST_WAITS = 4;
@@ -17,7 +18,7 @@ const MOST_WAITS = 4;
 export interface LayeredCounts {
   /** The decisions that limiters asked for. */
   decisions: number;
-  /** Those that its store was asked for. */
+  /** How often its store was asked: for one of them, to charge some in advance or afterwards, or to take that back. */
   asked: number;
 }
 
@@ -32,10 +33,9 @@ interface Told {
  * Remembers a denial until it ends. It ends early when units are given back or added, and when the key is reset:
  * here at once, elsewhere when the word has got there.
  */
-export class StrictTable implements Table<true> {
+export class StrictTable extends FrontTable {
   readonly block: Table<true>['block'];
   readonly unblock: Table<true>['unblock'];
-  readonly #table: Table<true>;
   readonly #counts: LayeredCounts;
   readonly #remembers: boolean;
   readonly #told: Told;
@@ -45,7 +45,7 @@ export class StrictTable implements Table<true> {
 
   /** @param remembers - whether denials can be: not where they count. */
   constructor(table: Table<true>, counts: LayeredCounts, remembers: boolean, told: Told) {
-    this.#table = table;
+    super(table);
     this.#counts = counts;
     this.#remembers = remembers;
     this.#told = told;
@@ -55,11 +55,7 @@ export class StrictTable implements Table<true> {
     this.unblock = unblock && ((id, ...rest) => this.#forgetting(id, unblock.call(table, id, ...rest)));
   }
 
-  get gate(): Gate | undefined {
-    return this.#table.gate;
-  }
-
-  async decide(
+  override decide(
     id: string,
     cost: number,
     plan: Plan,
@@ -67,6 +63,17 @@ export class StrictTable implements Table<true> {
     now: number | undefined,
   ): Promise<Answer> {
     this.#counts.decisions += 1;
+    return this.judge(id, cost, plan, charge, now);
+  }
+
+  /** As `decide` does, of a decision that has been counted. */
+  async judge(
+    id: string,
+    cost: number,
+    plan: Plan,
+    charge: boolean,
+    now: number | undefined,
+  ): Promise<Answer> {
     if (!this.#remembers) return this.#ask(id, questionOf(id, cost, plan, now), charge, now);
     for (let waited = 0; waited < MOST_WAITS; waited++) {
       const question = questionOf(id, cost, plan, now);
@@ -97,37 +104,53 @@ export class StrictTable implements Table<true> {
   ): Promise<Answer> {
     this.#counts.decisions += 1;
     this.#counts.asked += 1;
-    const answer = await reserveOn(this.#table, id, cost, plan, mostWaitMs, now);
+    const answer = await reserveOn(this.table, id, cost, plan, mostWaitMs, now);
     // Who was denied waits longer than was said, as who reserved comes first.
     if (waitOf(answer, plan) > 0) this.#forget(id);
     return answer;
   }
 
-  charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {
-    return this.#table.charge(id, units, plan, now);
+  /** The denial that is remembered, if there is one. */
+  denial(id: string, cost: number, plan: Plan, now: number | undefined): Answer | undefined {
+    return this.#remembers ? this.#denials.answer(questionOf(id, cost, plan, now)) : undefined;
   }
 
-  correct(
+  override correct(
     id: string,
     units: readonly number[],
     plan: Plan,
     charges: readonly Charge[],
     now: number | undefined,
   ): Promise<ArrayLike<number>> {
-    return this.#forgetting(id, this.#table.correct(id, units, plan, charges, now));
+    return this.#forgetting(id, this.table.correct(id, units, plan, charges, now));
   }
 
-  reset(id: string): Promise<void> {
-    return this.#forgetting(id, this.#table.reset(id));
+  override reset(id: string): Promise<void> {
+    return this.#forgetting(id, this.table.reset(id));
   }
 
-  update(policies: readonly ParsedPolicy[]): void {
-    this.#table.update?.(policies);
-  }
-
-  close(): void {
-    this.#table.close();
+  override close(): void {
+    super.close();
     this.#told.closed();
+  }
+
+  /** Charges units that were admitted here. */
+  book(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {
+    this.#counts.asked += 1;
+    return this.table.charge(id, units, plan, now);
+  }
+
+  /** As `correct` does, of units that were booked here: nobody else is told. */
+  rebook(
+    id: string,
+    units: readonly number[],
+    plan: Plan,
+    charges: readonly Charge[],
+    now: number | undefined,
+  ): Promise<ArrayLike<number>> {
+    this.#counts.asked += 1;
+    this.forget(heldKey(id));
+    return this.table.correct(id, units, plan, charges, now);
   }
 
   /** Forgets what is known of a key. */
@@ -139,7 +162,7 @@ export class StrictTable implements Table<true> {
   async #ask(id: string, question: Question, charge: boolean, now: number | undefined): Promise<Answer> {
     this.#counts.asked += 1;
     const forgotten = this.#forgotten;
-    const answer = await this.#table.decide(id, question.cost, question.plan, charge, now);
+    const answer = await this.table.decide(id, question.cost, question.plan, charge, now);
     if (!this.#remembers || forgotten !== this.#forgotten) return answer;
     if (this.#denials.learn(question, answer, now ?? performance.now()))
       this.#askOfOne(id, question.plan, now);
@@ -167,11 +190,6 @@ export class StrictTable implements Table<true> {
     this.forget(key);
     this.#told.forgotten(key);
   }
-}
-
-/** The key as it is held, and sent to others: what a client sends must not decide how much that is. */
-function heldKey(id: string): string {
-  return id.length > LONGEST_KEY || (id.length === DIGEST_LENGTH && id.startsWith('#')) ? digest(id) : id;
 }
 
 function questionOf(id: string, cost: number, plan: Plan, now: number | undefined): Question {

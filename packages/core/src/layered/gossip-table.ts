@@ -1,0 +1,216 @@
+/**
+ * A table that decides by what it and other processes have admitted, as far as it has heard.
+ *
+ * @module
+ */
+
+import { randomUUID } from 'node:crypto';
+import { ownPlan } from '../policy.js';
+import {
+  ANSWER_WIDTH,
+  type Answer,
+  type Charge,
+  type ParsedPolicy,
+  type Plan,
+  type Table,
+} from '../types.js';
+import { heldKey, MOST_KEYS } from './held-key.js';
+import type { Count, Counts } from './message.js';
+import { Peers } from './peers.js';
+import type { LayeredCounts } from './strict-table.js';
+
+/** So often each count is said: one that gets lost is made up for by the next. */
+const TIMES = 3;
+
+/** So many keys go into one message. */
+const MOST_IN_MESSAGE = 500;
+
+/** What a key's count here is, and what of it was not said yet. */
+interface Own {
+  total: number;
+  news: number;
+  /** How often it is still to be said. */
+  times: number;
+  reset: boolean;
+}
+
+/** What processes have heard of each other. */
+export interface GossipReport {
+  /** How many other processes were heard of in the last minute. */
+  readonly peers: number;
+  /** The longest that units were admitted elsewhere before they were counted in here, without the way of the message. */
+  readonly stalenessMs: number;
+  /** The most units of a key that were found to be above its limit when they were counted in. */
+  readonly overshoot: number;
+}
+
+/** Who carries what is said. */
+export interface Speaker {
+  say(counts: Omit<Counts, 'limiter'>): void;
+  closed(): void;
+}
+
+export class GossipTable implements Table<true> {
+  readonly #table: Table<false>;
+  readonly #everyMs: number;
+  readonly #counts: LayeredCounts;
+  readonly #speaker: Speaker;
+  /** Of all policies, by which what others admit is counted in. */
+  #plan: Plan;
+  readonly #from: string = randomUUID();
+  #number = 0;
+  readonly #own = new Map<string, Own>();
+  /** Those that have something to be said. */
+  readonly #telling = new Map<string, Own>();
+  readonly #peers = new Peers();
+  #sinceMs = Infinity;
+  #stalenessMs = 0;
+  #overshoot = 0;
+  #now: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param table - in memory. */
+  constructor(
+    table: Table<false>,
+    policies: readonly ParsedPolicy[],
+    everyMs: number,
+    counts: LayeredCounts,
+    speaker: Speaker,
+  ) {
+    this.#table = table;
+    this.#plan = ownPlan(policies);
+    this.#everyMs = everyMs;
+    this.#counts = counts;
+    this.#speaker = speaker;
+  }
+
+  get report(): GossipReport {
+    return { peers: this.#peers.size, stalenessMs: this.#stalenessMs, overshoot: this.#overshoot };
+  }
+
+  async decide(
+    id: string,
+    cost: number,
+    plan: Plan,
+    charge: boolean,
+    now: number | undefined,
+  ): Promise<Answer> {
+    this.#counts.decisions += 1;
+    this.#now = now;
+    const key = heldKey(id);
+    // A copy, as the next decision fills the same.
+    const answer = Array.from(this.#table.decide(key, cost, plan, charge, now));
+    const admitted = plan.terms.every((_, i) => answer[i * ANSWER_WIDTH + 1] === 0);
+    if (charge && cost > 0 && admitted) this.#count(key, cost);
+    return answer;
+  }
+
+  async charge(id: string, units: readonly number[], plan: Plan, now: number | undefined): Promise<Answer> {
+    return Array.from(this.#table.charge(heldKey(id), units, plan, now));
+  }
+
+  async correct(
+    id: string,
+    units: readonly number[],
+    plan: Plan,
+    charges: readonly Charge[],
+    now: number | undefined,
+  ): Promise<ArrayLike<number>> {
+    const key = heldKey(id);
+    const lacking = this.#table.correct(key, units, plan, charges, now);
+    this.#count(key, -Math.max(...units.map(Math.abs)) * Math.sign(units.find((count) => count !== 0) ?? 0));
+    return lacking;
+  }
+
+  async reset(id: string): Promise<void> {
+    const key = heldKey(id);
+    this.#table.reset(key);
+    const own: Own = { total: 0, news: 0, times: TIMES, reset: true };
+    this.#own.set(key, own);
+    this.#tell(key, own);
+  }
+
+  update(policies: readonly ParsedPolicy[]): void {
+    this.#table.update?.(policies);
+    this.#plan = ownPlan(policies);
+  }
+
+  /** Says the last. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#say();
+    this.#table.close();
+    this.#speaker.closed();
+  }
+
+  /** Counts in what another process has admitted, beyond the limits too. */
+  hear(message: Counts): void {
+    if (message.from === this.#from) return;
+    const { news, silentMs } = this.#peers.hear(message, performance.now());
+    if (news.length === 0) return;
+    this.#stalenessMs = Math.max(this.#stalenessMs, message.heldMs + silentMs);
+    for (const { key, total, news: units } of news) {
+      if (total === null) this.#table.reset(key);
+      else if (units !== 0) this.#countIn(key, units);
+    }
+  }
+
+  #countIn(key: string, units: number): void {
+    const plan = this.#plan;
+    const now = this.#now;
+    const answer = Array.from(this.#table.decide(key, 0, plan, false, now));
+    const charges = plan.terms.map((_, i) => ({ at: answer[i * ANSWER_WIDTH + 3], level: 0 }));
+    for (let i = 0; i < plan.terms.length; i++) {
+      this.#overshoot = Math.max(this.#overshoot, units - answer[i * ANSWER_WIDTH]);
+    }
+    const each = plan.terms.map(() => -units);
+    this.#table.correct(key, each, plan, charges, now);
+  }
+
+  /** Counts what was admitted here, or, negative, given back. */
+  #count(key: string, units: number): void {
+    const own = this.#own.get(key) ?? { total: 0, news: 0, times: 0, reset: false };
+    own.total += units;
+    own.news += units;
+    own.times = TIMES;
+    // As the newest; the oldest goes.
+    this.#own.delete(key);
+    this.#own.set(key, own);
+    if (this.#own.size > MOST_KEYS) this.#own.delete(this.#own.keys().next().value as string);
+    this.#tell(key, own);
+  }
+
+  #tell(key: string, own: Own): void {
+    if (this.#sinceMs === Infinity) this.#sinceMs = performance.now();
+    this.#telling.set(key, own);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#say();
+      if (this.#telling.size > 0) this.#schedule();
+    }, this.#everyMs).unref();
+  }
+
+  #say(): void {
+    const counts: Count[] = [];
+    for (const [key, own] of this.#telling) {
+      counts.push({ key, total: own.reset ? null : own.total, news: own.news });
+      // What was admitted since a reset is said after it.
+      if (own.reset) own.times = own.news === 0 ? 0 : TIMES;
+      else own.news = 0;
+      own.reset = false;
+      own.times -= 1;
+      if (own.times <= 0) this.#telling.delete(key);
+    }
+    const heldMs = this.#sinceMs === Infinity ? 0 : Math.ceil(performance.now() - this.#sinceMs);
+    this.#sinceMs = Infinity;
+    for (let i = 0; i < counts.length; i += MOST_IN_MESSAGE) {
+      const some = counts.slice(i, i + MOST_IN_MESSAGE);
+      this.#speaker.say({ from: this.#from, number: this.#number++, heldMs, counts: some });
+    }
+  }
+}
