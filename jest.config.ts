@@ -25,6 +25,8 @@ const config: Config = {
   globalTeardown: '<rootDir>/packages/conformance/jest/global-teardown.ts',
   testEnvironment: '<rootDir>/packages/conformance/jest/environment.ts',
   maxWorkers: 2,
+  // Of the tests that mostly wait, so many at once.
+  maxConcurrency: 3,
   testTimeout: 30_000,
 };
 

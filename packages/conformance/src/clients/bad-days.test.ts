@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Limiter } from '@sluice/core';
 import {
   type RedisCluster,
   type RedisOptions,
@@ -10,6 +11,9 @@ import {
 import { type BadNetwork, startBadNetwork } from './bad-network.js';
 import { clusters, type OpenClient, openSnippet, type Snippet, sentinels, singles } from './snippets.js';
 import { isServed, limiterOn, untilServed } from './suite.js';
+
+/** After so many ms a store gives up, by default. */
+const TIMEOUT_MS = 250;
 
 /** What a test has opened, to be closed after it. These tests mostly wait, and so run several at once. */
 class Opened {
@@ -66,6 +70,12 @@ async function freePort(): Promise<number> {
   const server = await startRedis();
   await server.stop();
   return server.port;
+}
+
+/** Whether Redis decides without a connection being made anew, which fails at once; what fails late, a busy machine held up. */
+async function isServedAtOnce(limiter: Limiter<true>): Promise<boolean> {
+  const begun = performance.now();
+  return (await isServed(limiter)) || (performance.now() - begun >= TIMEOUT_MS && isServed(limiter));
 }
 
 /** Kills the server and starts another in its place; returns how many ms after that Redis decides again. */
@@ -176,7 +186,7 @@ itOpens(
     const limiter = limiterOn(client, 'silent');
     await untilServed(limiter);
     await sleep(1500);
-    expect(await isServed(limiter)).toBe(true);
+    expect(await isServedAtOnce(limiter)).toBe(true);
     for (const proxy of proxies) proxy.fallSilent();
     expect(await untilServed(limiter)).toBeLessThan(3000);
   },
