@@ -10,8 +10,8 @@
 -- Reply of consume, peek, charge and reserve: for each key remaining, retry (0: it fits, -1: it never will), reset, at, and
 --   the delay in the queue or, where another key denies, the wait that comes of being counted all the same, or the units
 --   that a charge took, or the whole wait of a reservation. Of a key that is blocked, remaining is -1 if its policy did that,
---   -2 if somebody did by hand, delay the wait until that ends, and reset -1 if it does not. A lone key leaves out retry
---   where it is 0, and then delay where that is 0. Of a refund or settlement: now, and for each
+--   -2 if somebody did by hand, delay the wait until that ends, and reset -1 if it does not. Where retry is 0 it may be
+--   left out, and then delay where that is 0; a comma stands between two keys. Of a refund or settlement: now, and for each
 --   key the units that it was to add and could not keep. All as text, which
 --   ends in a full stop: a table is dear to reply, and digits are exact.
 --
@@ -263,7 +263,7 @@ if operation == RESERVE then
       write(KEYS[i], open, add, aligned, state, found, ahead, prefix, writes, next, reset + at - now, at, cost)
       reply[i] = string.format('%d 0 %d %d %d', remaining, reset, at, time - now + delay)
     end
-    return table.concat(reply, ' ') .. '.'
+    return table.concat(reply, ',') .. '.'
   end
 end
 
@@ -329,9 +329,13 @@ local function judge(i, position, admitted, blocked, before, decide, kind, align
   else
     write(key, open, add, aligned, state, found, ahead, prefix, writes, next, reset, at, units)
   end
-  reply[i] = string.format('%d %d %d %d %d', remaining, retry, reset, at, delay)
+  if retry == 0 and delay == 0 then
+    reply[i] = string.format('%d %d %d', remaining, reset, at)
+  else
+    reply[i] = string.format('%d %d %d %d %d', remaining, retry, reset, at, delay)
+  end
   return admitted, blocked
 end
 
 judge(1, 4, operation ~= CONSUME_DENIED and operation ~= PEEK_DENIED, false)
-return table.concat(reply, ' ') .. '.'
+return table.concat(reply, ',') .. '.'

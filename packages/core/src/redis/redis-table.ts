@@ -15,6 +15,7 @@ import {
   type ParsedPolicy,
   type Plan,
   type Table,
+  type Term,
 } from '../types.js';
 import { suffixesOf, tagOf } from './key.js';
 import type { ScriptRunner } from './script-runner.js';
@@ -195,7 +196,7 @@ function whole(value: number): number {
 
 /** What could not be kept of the units that were to be added; before it stands when that was. */
 function readLacking(reply: unknown, units: readonly number[]): number[] {
-  const numbers = readNumbers(reply);
+  const numbers = numbersOf(textOf(reply), reply);
   if (numbers.length !== 1 + units.length) throw replyError(reply);
   return units.map((count, i) => {
     const lacking = numbers[1 + i];
@@ -205,35 +206,51 @@ function readLacking(reply: unknown, units: readonly number[]): number[] {
 }
 
 function readReply(reply: unknown, plan: Plan): Answer {
-  let numbers = readNumbers(reply);
-  if (numbers.length < ANSWER_WIDTH && numbers.length > 2 && plan.terms.length === 1) {
+  const text = textOf(reply);
+  // Most limiters have one policy.
+  if (plan.terms.length === 1) return readTerm(text, plan.terms[0], reply);
+  const each = text.split(',');
+  if (each.length !== plan.terms.length) throw replyError(reply);
+  return each.flatMap((part, i) => readTerm(part, plan.terms[i], reply));
+}
+
+/** What a part of the reply says of one term. */
+function readTerm(part: string, term: Term, reply: unknown): number[] {
+  let numbers = numbersOf(part, reply);
+  if (numbers.length === 3 || (numbers.length === 4 && term.algorithm === 'leaky-bucket')) {
     // It fits, so that was left out, and the delay if there is none.
     const [remaining, reset, at, delay = 0] = numbers;
     numbers = [remaining, 0, reset, at, delay];
   }
-  if (numbers.length !== plan.terms.length * ANSWER_WIDTH) throw replyError(reply);
-  for (let i = 0; i < numbers.length; i++) {
-    // A wait may be -1: never. So may be what is left of a key that is blocked, or -2, and when it is as new.
-    const blocked = numbers[i - (i % ANSWER_WIDTH)] < 0;
-    const least = [blocked ? -2 : 0, -1, blocked ? -1 : 0, 0, 0][i % ANSWER_WIDTH];
-    const most = i % ANSWER_WIDTH === 0 ? plan.terms[i / ANSWER_WIDTH].numbers[0] : Infinity;
-    if (numbers[i] < least || numbers[i] > most) throw replyError(reply);
-  }
+  const [remaining, retry, reset, at, delay] = numbers;
+  // A wait may be -1: never. So may be what is left of a key that is blocked, or -2, and when it is as new.
+  const least = remaining < 0 ? -1 : 0;
+  const isRight =
+    numbers.length === ANSWER_WIDTH &&
+    remaining >= 2 * least &&
+    remaining <= term.numbers[0] &&
+    (retry > 0 || retry === -1 || (retry === 0 && least === 0)) &&
+    reset >= least &&
+    at >= 0 &&
+    delay >= 0;
+  if (!isRight) throw replyError(reply);
   return numbers;
 }
 
-/** The whole numbers of a reply, which are text with a space between. Its end shows that nothing of it is missing. */
-function readNumbers(reply: unknown): number[] {
+/** The text of a reply. Its end shows that nothing of it is missing. */
+function textOf(reply: unknown): string {
   if (typeof reply !== 'string' || !reply.endsWith('.')) throw replyError(reply);
-  return reply
-    .slice(0, -1)
-    .split(' ')
-    .map((text) => {
-      const number = Number(text);
-      if (!Number.isSafeInteger(number) || !/^-?\d{1,16}$/.test(text)) throw replyError(reply);
-      // Not -0.
-      return number + 0;
-    });
+  return reply.slice(0, -1);
+}
+
+/** The whole numbers of a part of the reply, which have a space between. */
+function numbersOf(part: string, reply: unknown): number[] {
+  return part.split(' ').map((text) => {
+    const number = Number(text);
+    if (!Number.isSafeInteger(number) || !/^-?\d{1,16}$/.test(text)) throw replyError(reply);
+    // Not -0.
+    return number + 0;
+  });
 }
 
 function replyError(reply: unknown): StoreError {
