@@ -29,6 +29,19 @@ const contenders = {
     return { take: async (id) => (await client.evalsha(sha, 1, `undecided:${id}`, state, ttl)).length > 0 };
   },
 
+  /** The same of three policies of one key. */
+  async undecidedThree(client, { windowMs }) {
+    const sha = await client.script(
+      'LOAD',
+      `for i = 1, 3 do redis.call('GET', KEYS[i]) end local time = redis.call('TIME')
+      for i = 1, 3 do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end
+      return string.rep('99 60000 ' .. time[1] .. '000', 3, ',')`,
+    );
+    const [state, ttl] = [Buffer.alloc(33), String(windowMs)];
+    const keys = (id) => ['a', 'b', 'c'].map((name) => `undecided:{${id}}:${name}`);
+    return { take: async (id) => (await client.evalsha(sha, 3, ...keys(id), state, ttl)).length > 0 };
+  },
+
   sluice(client, { limit, windowMs, policy }) {
     const limiter = createLimiter({
       policies: [{ limit, window: windowMs, ...policy }],
@@ -40,6 +53,22 @@ const contenders = {
       async take(id, cost) {
         const decision = await limiter.consume(id, { cost });
         if (decision.policies.length !== 1 || !(decision.resetMs > 0)) throw new Error('No decision');
+        return decision.allowed;
+      },
+    };
+  },
+
+  // Of one key: by the minute, the hour and the day.
+  threePolicies(client, { limit }) {
+    const limiter = createLimiter({
+      policies: ['1m', '1h', '1d'].map((window) => ({ name: window, limit, window })),
+      store: new RedisStore({ client, timeout: '20s' }),
+      onStoreError: 'throw',
+    });
+    return {
+      async take(id, cost) {
+        const decision = await limiter.consume(id, { cost });
+        if (decision.policies.length !== 3 || !(decision.resetMs > 0)) throw new Error('No decision');
         return decision.allowed;
       },
     };
