@@ -9,7 +9,7 @@ import { LONGEST_DURATION, parseDuration } from './duration.js';
 import { AcquireError, expected } from './errors.js';
 import type { AcquireOptions, RequestOptions } from './limiter.js';
 import { sleep } from './sleep.js';
-import type { Decision } from './types.js';
+import type { Decision, DecisionBlock } from './types.js';
 
 const CODE = 'ERR_SLUICE_ARGUMENT';
 
@@ -36,8 +36,9 @@ export function parseWaiting(options: AcquireOptions | undefined): Waiting {
 
 /** Returns why the request that was decided got no place, `undefined` if it has one. */
 export function refusalOf(decision: Decision, { mostWaitMs }: Waiting): AcquireError | undefined {
-  const { allowed, delayMs, retryAfterMs, cost, policy, limit } = decision;
+  const { allowed, delayMs, retryAfterMs, cost, policy, limit, block } = decision;
   if (allowed && delayMs <= mostWaitMs) return undefined;
+  if (block !== undefined) return blockedError(decision, block);
   if (retryAfterMs === Infinity) {
     return new AcquireError(
       'ERR_SLUICE_NEVER',
@@ -50,7 +51,22 @@ export function refusalOf(decision: Decision, { mostWaitMs }: Waiting): AcquireE
     : `at least ${allowed ? delayMs : retryAfterMs} ms`;
   return new AcquireError(
     'ERR_SLUICE_WAIT',
-    `Expected to wait at most ${mostWaitMs} ms (\`maxWait\`) for \`${policy}\`, got ${wait}.`,
+    `Expected to wait${mostWaitMs < LONGEST_DURATION ? ` at most ${mostWaitMs} ms (\`maxWait\`)` : ''} for \`${policy}\`, got ${wait}.`,
+    decision,
+  );
+}
+
+/** Who is blocked gets no place, however long they would wait. */
+function blockedError(decision: Decision, { policy, by }: DecisionBlock): AcquireError {
+  const { retryAfterMs } = decision;
+  const whose = by === 'hand' ? 'by hand' : `by \`${policy}\``;
+  const [code, end] =
+    retryAfterMs === Infinity
+      ? (['ERR_SLUICE_NEVER', 'until it is unblocked'] as const)
+      : (['ERR_SLUICE_WAIT', `and admitted in ${retryAfterMs} ms at the earliest`] as const);
+  return new AcquireError(
+    code,
+    `Expected a key that is not blocked, got one that is, ${whose}, ${end}.`,
     decision,
   );
 }

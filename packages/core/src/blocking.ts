@@ -25,7 +25,7 @@ type BlockingTable<A extends boolean> = {
 export function blockingOf<A extends boolean>(table: Table<A>): BlockingTable<A> {
   if (table.block === undefined || table.unblock === undefined) {
     const message =
-      'Expected `store` to know blocks, for `block`, got one whose tables have no `block` and `unblock`.';
+      'Expected `store` to know blocks, for `block`, got one whose tables have no `block` and `unblock`: a store of your own, or a LayeredStore in a mode other than "strict".';
     throw new ArgumentError('ERR_SLUICE_OPTION', message);
   }
   return table as BlockingTable<A>;

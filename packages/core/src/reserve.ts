@@ -15,6 +15,6 @@ export function reserveOn<A extends boolean>(
   if (table.reserve !== undefined) return table.reserve(...request);
   throw new ArgumentError(
     'ERR_SLUICE_RESERVE',
-    'Expected the store to have tables with a method `reserve`, which `acquire` needs, got one without.',
+    'Expected the store to have tables with a method `reserve`, which `acquire` needs, got one without: a store of your own, or a LayeredStore in a mode other than "strict".',
   );
 }

@@ -31,6 +31,7 @@ export interface Credit {
  * what it had not reported: so the bound holds in any stretch of time.
  */
 export class BatchTable extends FrontTable<StrictTable> {
+  closing: Promise<unknown> | undefined;
   readonly #credit: Credit;
   readonly #counts: LayeredCounts;
   readonly #accounts = new Map<string, BatchAccount>();
@@ -100,12 +101,12 @@ export class BatchTable extends FrontTable<StrictTable> {
     for (const account of this.#accounts.values()) account.doubt();
   }
 
-  /** Reports what is owed; nobody waits for it. */
+  /** Reports what is owed. */
   override close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const reports = [...this.#owing].map((account) => this.#synced(account, account.now));
-    void Promise.all(reports).then(() => super.close());
+    this.closing = Promise.all(reports).then(() => super.close());
   }
 
   /** What is known of the key here may no longer be so. */

@@ -84,6 +84,8 @@ export class LayeredStore implements Store<true> {
   readonly #name: LayeredMode;
   readonly #mode: Mode;
   readonly #tables = new Map<string, HeedingTable>();
+  /** Those, and others of the same names that are closed, but have not reported all. */
+  readonly #opened = new Set<HeedingTable>();
   readonly #counts: LayeredCounts = { decisions: 0, asked: 0 };
   #stopListening: (() => void) | undefined;
 
@@ -137,6 +139,22 @@ export class LayeredStore implements Store<true> {
     return { peers: most('peers'), stalenessMs: most('stalenessMs'), overshoot: most('overshoot') };
   }
 
+  /**
+   * Resolves when limiters that are closed have reported what they owed, and given back what they held, or could not.
+   * Then the client of the store can be closed.
+   *
+   * @example
+   * import { type LayeredStore, type Limiter } from '@sluice/core';
+   * async function shutDown(limiter: Limiter<true>, store: LayeredStore, client: { quit(): Promise<unknown> }) {
+   *   limiter.close();
+   *   await store.flush();
+   *   await client.quit();
+   * }
+   */
+  async flush(): Promise<void> {
+    await Promise.all([...this.#opened].map(({ closing }) => closing));
+  }
+
   /** @throws ArgumentError if the mode cannot carry a policy. */
   open(name: string, policies: readonly ParsedPolicy[], kinds?: Kinds): Table<true> {
     refuseUnfit(this.#name, this.#mode, policies);
@@ -149,6 +167,7 @@ export class LayeredStore implements Store<true> {
       closed,
     });
     this.#tables.set(name, table);
+    this.#opened.add(table);
     this.#stopListening ??= this.#transport?.subscribe(
       (text) => this.#hear(text),
       (error) => tell(this.#onMessageError, { error }),
@@ -171,6 +190,7 @@ export class LayeredStore implements Store<true> {
 
   /** A limiter of that name may be open again. */
   #closed(name: string, table: HeedingTable): void {
+    this.#opened.delete(table);
     if (this.#tables.get(name) === table) this.#tables.delete(name);
     if (this.#tables.size > 0) return;
     this.#stopListening?.();

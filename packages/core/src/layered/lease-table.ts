@@ -21,6 +21,7 @@ const MOST_WAITS = 4;
  * used. Units that are not used are given back.
  */
 export class LeaseTable extends FrontTable<StrictTable> {
+  closing: Promise<unknown> | undefined;
   readonly #sizing: Sizing;
   readonly #counts: LayeredCounts;
   #policies: readonly ParsedPolicy[];
@@ -102,13 +103,13 @@ export class LeaseTable extends FrontTable<StrictTable> {
     for (const key of [...this.#accounts.keys()]) this.#drop(key);
   }
 
-  /** Gives back what is held; nobody waits for it. */
+  /** Gives back what is held. */
   override close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const realMs = performance.now();
     const done = [...this.#holding].map((account) => this.#giveBack(account, account.nowAt(realMs)));
-    void Promise.all(done).then(() => super.close());
+    this.closing = Promise.all(done).then(() => super.close());
   }
 
   /** Another process has given units back, or made the key as new. */

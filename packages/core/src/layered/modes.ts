@@ -41,6 +41,8 @@ export interface ModeOptions {
 
 /** A table that hears what other processes say of keys. */
 export interface HeedingTable extends Table<true> {
+  /** Once it is closed: settled when what was owed is reported, and what was held is given back, or that has failed. */
+  readonly closing?: Promise<unknown> | undefined;
   /** What is known of the key may no longer be so. */
   forget?(key: string): void;
   /** Another process has admitted units. */
@@ -113,7 +115,9 @@ export function refuseUnfit(name: LayeredMode, { unfit }: Mode, policies: readon
   for (const policy of policies) {
     const why = policy.countDenied
       ? 'counts denied requests, of which nobody else would hear'
-      : unfit[policy.algorithm];
+      : policy.block !== undefined
+        ? 'blocks, of which nobody else would hear'
+        : unfit[policy.algorithm];
     if (why === undefined) continue;
     throw new ArgumentError(
       CODE,
