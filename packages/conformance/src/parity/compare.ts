@@ -16,6 +16,7 @@ import {
   type Plan,
   type Store,
   type Table,
+  type UpdateOptions,
 } from '@sluice/core';
 import { reserveUnhurried, type ToldToWait } from '../unhurried.js';
 import type { Step, Trace } from './trace.js';
@@ -194,7 +195,7 @@ function act(side: Side, step: Step, of: Decision | undefined): unknown {
   if (step.do === 'charge') return charge(side, step);
   if (step.do === 'block') return limiter.block(keyOf(step), step.forMs ?? Infinity);
   if (step.do === 'unblock') return limiter.unblock(keyOf(step));
-  if (step.do === 'update') return limiter.update({ policies });
+  if (step.do === 'update') return limiter.update(updateOf(step));
   if (step.do === 'reopen') return side.reopen(policies);
   if (step.do === 'reset') return limiter.reset(keyOf(step));
   if (step.do === 'refund') return of === undefined ? undefined : limiter.refund(of, step.units);
@@ -213,6 +214,10 @@ async function acquire(limiter: Limiter, key: string, options: AcquireOptions): 
     throw error;
   }
 }
+
+/** A limiter that was made of limits takes others. */
+const updateOf = ({ limits, policies = [] }: Step) =>
+  (limits === undefined ? { policies } : { limits }) as UpdateOptions;
 
 /** A limiter that was made of limits takes what keys there are. */
 const keyOf = ({ key, keys }: Step) => (keys ?? key) as string;

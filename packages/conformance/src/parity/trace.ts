@@ -39,6 +39,8 @@ export interface Step {
   readonly units?: number;
   /** Of a block: how long; without end if undefined. */
   readonly forMs?: number;
+  /** What a limiter of keys of several kinds is updated to. */
+  readonly limits?: Trace['limits'] | undefined;
   /** What the limiter is updated to, or is made anew with when it has been closed. */
   readonly policies?: readonly Policy[];
 }
@@ -102,15 +104,31 @@ export function keysTraceFrom(seed: number, length: number): Trace {
     const count = random.pick([1, 1, 2, 3]);
     return { name, policies: Array.from({ length: count }, (_, i) => policyFrom(random, `p${i}`)) };
   });
-  const policies = limits.flatMap(({ name, policies: own }) =>
-    own.map((policy) => ({ ...policy, name: `${name}-${policy.name}` })),
-  );
-  const steps = stepsFrom(random, policies, 0, length, startFrom(random)).map((step): Step => {
+  const keyed = (step: Step): Step => {
     const some = kinds.filter(() => random.chance(0.8));
     const named = some.length === 0 ? [random.pick(kinds)] : some;
     return { ...step, keys: Object.fromEntries(named.map((name) => [name, random.pick(['a', 'a', 'b'])])) };
-  });
+  };
+  const policies = namedByKind(limits);
+  const most = random.chance(0.3) ? random.pick([8, 16]) : length;
+  const steps = stepsFrom(random, policies, 0, most, startFrom(random)).map(keyed);
+  let current: NonNullable<Trace['limits']> = limits;
+  while (steps.length < length) {
+    const { id, at } = steps[steps.length - 1];
+    current = current.map(({ name, policies: own }) => ({
+      name,
+      policies: own.map((policy) => (random.chance(0.7) ? changedFrom(random, policy) : policy)),
+    }));
+    steps.push({ id: id + 1, at, do: 'update', key: 'a', limits: current });
+    steps.push(...stepsFrom(random, namedByKind(current), id + 2, most, at).map(keyed));
+  }
   return { policies, limits, steps };
+}
+
+function namedByKind(limits: NonNullable<Trace['limits']>): Policy[] {
+  return limits.flatMap(({ name, policies }) =>
+    policies.map((policy) => ({ ...policy, name: `${name}-${policy.name}` })),
+  );
 }
 
 /** A trace of a log that grows beyond what Redis rewrites whole, with numbers that need 8 bytes or 16. */

@@ -103,7 +103,7 @@ export class MemoryTable implements Table<false> {
 
   /** Whether a request would be admitted. */
   admits(id: string, cost: number, plan: Plan, now: number): boolean {
-    return this.#judge.admits(this.#index.get(shorten(id)), cost, plan, now);
+    return this.#judge.admits(this.#find(shorten(id)), cost, plan, now);
   }
 
   /** Whether the key is blocked in a policy of the plan. */
