@@ -26,7 +26,7 @@ export function parseWaiting(options: AcquireOptions | undefined): Waiting {
   if (!isRecord(options)) throw expected(CODE, 'options', 'an object', options);
   const { cost, limit, maxWait, signal }: AcquireOptions = options;
   refuseUnknown(options, ['cost', 'limit', 'maxWait', 'signal'], 'acquire', CODE);
-  if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
+  if (signal !== undefined && !isSignal(signal)) {
     throw expected(CODE, 'signal', 'an AbortSignal', signal);
   }
   const mostWaitMs =
@@ -89,4 +89,10 @@ export async function untilTurn(
     // The store fails, or the limiter is closed: the place stays taken until its time is over.
   }
   throw signal?.reason;
+}
+
+/** Also one of another realm, or of a library. */
+function isSignal(signal: unknown): signal is AbortSignal {
+  const { addEventListener, throwIfAborted } = (signal ?? {}) as Partial<AbortSignal>;
+  return typeof addEventListener === 'function' && typeof throwIfAborted === 'function';
 }

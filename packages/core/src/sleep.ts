@@ -32,14 +32,50 @@ export function sleep(ms: number, signal: AbortSignal | undefined): Promise<bool
   if (signal?.aborted) return Promise.resolve(false);
   if (ms === 0) return Promise.resolve(true);
   return new Promise((resolve) => {
-    const aborted = () => {
-      forget();
-      resolve(false);
-    };
     const forget = after(ms, () => {
-      signal?.removeEventListener('abort', aborted);
+      ignore?.();
       resolve(true);
     });
-    signal?.addEventListener('abort', aborted, { once: true });
+    const ignore =
+      signal &&
+      onAbort(signal, () => {
+        forget();
+        resolve(false);
+      });
   });
+}
+
+/** What is to be called when a signal is aborted, and the one listener that does. */
+interface Waiting {
+  readonly works: Set<() => void>;
+  readonly listener: () => void;
+}
+
+const waiting = new WeakMap<AbortSignal, Waiting>();
+
+/**
+ * Calls `work` when the signal is aborted, in the order of the calls. Returns what forgets it. However many wait for a
+ * signal, it has one listener: Node takes more than ten for a leak.
+ */
+function onAbort(signal: AbortSignal, work: () => void): () => void {
+  const known = waiting.get(signal) ?? listenTo(signal);
+  known.works.add(work);
+  return () => {
+    known.works.delete(work);
+    if (known.works.size > 0) return;
+    waiting.delete(signal);
+    signal.removeEventListener('abort', known.listener);
+  };
+}
+
+function listenTo(signal: AbortSignal): Waiting {
+  const works = new Set<() => void>();
+  const listener = () => {
+    waiting.delete(signal);
+    for (const work of works) work();
+  };
+  const made = { works, listener };
+  waiting.set(signal, made);
+  signal.addEventListener('abort', listener, { once: true });
+  return made;
 }

@@ -235,3 +235,31 @@ test('limiters of one name on a layered store and on the store behind it are ref
     createLimiter({ policies: [one], store: new LayeredStore({ store, mode: 'strict' }) }),
   ).toThrow('two limiters of one name');
 });
+
+describe('flush', () => {
+  test('resolves when limiters that are closed have reported what they owed, however late that is sent', async () => {
+    const store = new Shared();
+    const layered = new LayeredStore({ store, mode: 'batch', maxUnsynced: 10 });
+    const limiter = createLimiter({
+      policies: [{ ...one, limit: 100 }],
+      store: layered,
+      onStoreError: 'throw',
+    });
+    for (let i = 0; i < 8; i++) await limiter.consume('k');
+    limiter.close();
+    await layered.flush();
+    const other = createLimiter({ policies: [{ ...one, limit: 100 }], store, onStoreError: 'throw' });
+    expect(await other.peek('k')).toMatchObject({ remaining: 92 });
+  });
+
+  test('resolves when they could not', async () => {
+    const store = new Shared();
+    const layered = new LayeredStore({ store, mode: 'batch', maxUnsynced: 10 });
+    const limiter = createLimiter({ policies: [{ ...one, limit: 100 }], store: layered });
+    for (let i = 0; i < 8; i++) await limiter.consume('k');
+    store.failing = 'charge';
+    limiter.close();
+    await layered.flush();
+    expect(store.log).toContain('charge 7');
+  });
+});

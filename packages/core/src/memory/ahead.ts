@@ -15,6 +15,11 @@ export class Ahead {
     return this.size === 0 ? 0 : (this.#byPlace[place]?.get(slot) ?? 0);
   }
 
+  /** Whether any state of a slot stands ahead of `now`. */
+  isAhead(slot: number, now: number): boolean {
+    return this.size > 0 && this.#byPlace.some((instants) => (instants.get(slot) ?? 0) > now);
+  }
+
   set(slot: number, place: number, at: number): void {
     this.#byPlace[place] ??= new Map();
     const instants = this.#byPlace[place];

@@ -5,7 +5,7 @@
  */
 
 import { NOTHING, RESET, WRITES } from '../algorithms/outcome.js';
-import type { Charge, Plan } from '../types.js';
+import type { Charge, Plan, Term } from '../types.js';
 import type { Ledger } from './ledger.js';
 
 /** What came of adding units. */
@@ -68,7 +68,13 @@ export function refund(
       blank = false;
       return;
     }
-    const time = Math.max(now, ledger.ahead.at(slot, place));
+    const ahead = ledger.ahead.at(slot, place);
+    // Those behind were told their turns by what stood before them: of a bucket only the last place can be given back.
+    if (ahead > now && charges[i].at !== ahead && isBucket(plan.terms[i])) {
+      blank = false;
+      return;
+    }
+    const time = Math.max(now, ahead);
     section.refund(numbers, row, base, time, units[i], charges[i]);
     const stands = time > now ? section.recede(numbers, row, base, time, now) : now;
     if (stands > now) ledger.ahead.set(slot, place, stands);
@@ -78,4 +84,8 @@ export function refund(
     else blank = false;
   });
   return blank;
+}
+
+function isBucket({ algorithm }: Term): boolean {
+  return algorithm === 'token-bucket' || algorithm === 'gcra';
 }

@@ -87,7 +87,7 @@ export class MemoryStore implements Store<false> {
       // Most stores have one: no lists for it. The order is that of several, below.
       if (growing.size < this.#maxKeys || growing.giveUpExpired(now)) return;
       this.#evictions += 1;
-      if (!growing.giveUpAdmitted()) growing.giveUpDenied();
+      if (!growing.giveUpAdmitted()) growing.giveUpDenied(now);
       return;
     }
     if (this.size < this.#maxKeys) return;
@@ -95,6 +95,6 @@ export class MemoryStore implements Store<false> {
     const tables = [growing, ...others.sort((a, b) => b.size - a.size)];
     if (tables.some((table) => table.giveUpExpired(now))) return;
     this.#evictions += 1;
-    if (!tables.some((table) => table.giveUpAdmitted())) tables.some((table) => table.giveUpDenied());
+    if (!tables.some((table) => table.giveUpAdmitted())) tables.some((table) => table.giveUpDenied(now));
   }
 }

@@ -214,9 +214,11 @@ export class MemoryTable implements Table<false> {
     return this.#evict(this.#slots.oldestAdmitted(), false);
   }
 
-  /** Gives up a key that is being denied; returns whether there was one. */
-  giveUpDenied(): boolean {
-    return this.#evict(this.#slots.oldestDenied(), true);
+  /** Gives up a key that is being denied, rather than one that is blocked, or that somebody waits for; returns whether there was one. */
+  giveUpDenied(now: number): boolean {
+    const spared = (slot: number) =>
+      this.#blocks?.holds(slot, now) === true || this.#ledger.ahead.isAhead(slot, now);
+    return this.#evict(this.#slots.oldestDenied(spared), true);
   }
 
   #evict(slot: number, denied: boolean): boolean {

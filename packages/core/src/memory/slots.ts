@@ -95,8 +95,13 @@ export class Slots {
     return this.#heads[OPEN];
   }
 
-  /** Returns the slot that has been denied for longest, 0 if none is. */
-  oldestDenied(): number {
+  /** Returns the slot that has been denied for longest, 0 if none is. Others come before one that is `spared`, mostly. */
+  oldestDenied(spared: (slot: number) => boolean): number {
+    for (let step = 0; step < STEPS; step++) {
+      const slot = this.#heads[DENIED];
+      if (slot === 0 || !spared(slot)) break;
+      this.#move(slot, DENIED);
+    }
     return this.#heads[DENIED];
   }
 

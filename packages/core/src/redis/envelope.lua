@@ -71,7 +71,9 @@ while operation == CONSUME and not KEYS[2] and code < BLOCKING do
   local ttl = reset + SLACK
   if clock > 0 and ttl < LEAST_TTL_UNDER_OTHER_CLOCKS then ttl = LEAST_TTL_UNDER_OTHER_CLOCKS end
   if writes == NOTHING then
-    if found and redis.call('PTTL', key) == -1 then redis.call('PEXPIRE', key, ttl) end
+    local has = found and redis.call('PTTL', key)
+    -- A log that was written under a shorter window ends too soon.
+    if has and (has == -1 or open and has < ttl - NEAR) then redis.call('PEXPIRE', key, ttl) end
   elseif add then
     add(state, next, at, cost, ttl)
   else
@@ -127,9 +129,11 @@ local function write(key, open, add, aligned, state, found, ahead, prefix, write
     else
       redis.call('SET', key, next, 'PX', ttl)
     end
-  elseif found and (corrects or operation == CONSUME and redis.call('PTTL', key) == -1) then
-    -- A refund may take the last entry of a log; and a key that has lost its TTL would live for ever.
-    redis.call('PEXPIRE', key, ttl)
+  elseif found and (corrects or operation == CONSUME) then
+    -- A refund may take the last entry of a log; a key that has lost its TTL would live for ever; and a log that was written
+    -- under a shorter window would end too soon.
+    local has = corrects and -1 or redis.call('PTTL', key)
+    if has == -1 or open and has < ttl - NEAR then redis.call('PEXPIRE', key, ttl) end
   end
   if add and (ahead > now or state.ahead) and (writes ~= NOTHING or corrects) then
     local byte = string.byte(redis.call('GETRANGE', key, state.origin, state.origin))
@@ -156,7 +160,9 @@ if corrects then
     end
     local time = math.max(now, ahead)
     local lacking, remaining, retry, reset, at, delay, writes, next = 0
-    if units > 0 and operation == REFUND and found then
+    -- Those behind were told their turns by what stood before them: of a bucket only the last place can be given back.
+    local last = not recede or ahead <= now or numbers[from] == ahead
+    if units > 0 and operation == REFUND and found and last then
       next = refund(state, time, units, unpack(numbers, from, to))
       if open then next = open(key) end
       if recede and time > now then

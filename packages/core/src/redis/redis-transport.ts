@@ -80,13 +80,27 @@ export function redisTransport(options: RedisTransportOptions): Transport {
         if (from === channel) listener(message);
       };
       if (given.length === 0) subscriber.on('message', heard);
+      const others = listenersOf(subscriber);
+      others.set(channel, (others.get(channel) ?? 0) + 1);
       subscriber.subscribe(channel, ...given).catch(failed);
       return () => {
         subscriber.off('message', heard);
-        subscriber.unsubscribe(channel, ...given).catch(() => {});
+        const left = (others.get(channel) ?? 0) - 1;
+        others.set(channel, left);
+        // ioredis would unsubscribe all who listen by this connection.
+        if (left === 0 || given.length > 0) subscriber.unsubscribe(channel, ...given).catch(() => {});
       };
     },
   };
+}
+
+const listeners = new WeakMap<object, Map<string, number>>();
+
+/** How many listen by this connection, per channel. */
+function listenersOf(subscriber: object): Map<string, number> {
+  const known = listeners.get(subscriber) ?? new Map<string, number>();
+  listeners.set(subscriber, known);
+  return known;
 }
 
 /** Only that client calls the command so. */
