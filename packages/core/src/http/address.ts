@@ -88,7 +88,8 @@ function carriedBy({ parts }: ipaddr.IPv6): ipaddr.IPv4 {
  * One client, one key, in whatever spelling: IPv4 in IPv6 counts as the IPv4 address it is, ports and zones are
  * stripped, and IPv6 is cut to the prefix that belongs to one customer.
  *
- * @param ipv6Prefix - how many bits of an IPv6 address tell customers apart, as `rateLimit` takes it. Default 56.
+ * @param ipv6Prefix - how many bits of an IPv6 address tell customers apart, from 32 to 64: the same that `rateLimit` is given, as
+ *   with another one this is the key of nobody there. Default 56.
  *
  * @example
  * import { keyOfAddress } from '@sluice/core/http';

@@ -65,7 +65,9 @@ export interface LayeredStoreOptions extends ModeOptions {
  * import { createLimiter, LayeredStore } from '@sluice/core';
  * import { RedisStore } from '@sluice/core/redis';
  * import { Redis } from 'ioredis';
- * const store = new LayeredStore({ store: new RedisStore({ client: new Redis() }), mode: 'strict' });
+ * const client = new Redis({ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 });
+ * client.on('error', (error) => console.error(error.message));
+ * const store = new LayeredStore({ store: new RedisStore({ client }), mode: 'strict' });
  * const limiter = createLimiter({ name: 'api', policies: [{ limit: 100, window: '1m' }], store });
  * console.log(store.bound);
  */

@@ -52,8 +52,10 @@ export interface RedisTransportOptions {
  * import { LayeredStore } from '@sluice/core';
  * import { RedisStore, redisTransport } from '@sluice/core/redis';
  * import { Redis } from 'ioredis';
- * const client = new Redis();
- * const transport = redisTransport({ client, subscriber: client.duplicate() });
+ * const client = new Redis({ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 });
+ * const subscriber = client.duplicate();
+ * for (const connection of [client, subscriber]) connection.on('error', (error) => console.error(error.message));
+ * const transport = redisTransport({ client, subscriber });
  * const store = new LayeredStore({ store: new RedisStore({ client }), mode: 'strict', transport });
  */
 export function redisTransport(options: RedisTransportOptions): Transport {
