@@ -68,6 +68,24 @@ describe('A full memory store', () => {
     expect(only.consume('a', { cost: 2 })).toMatchObject({ allowed: true, remaining: 0 });
   });
 
+  it('gives up a key that is denied before one that is blocked, or that somebody waits for', async () => {
+    const { limiter } = open(4);
+    const only = limiter('only');
+    only.block('blocked', '10h');
+    only.consume('awaited', { cost: 2 });
+    const controller = new AbortController();
+    const acquired = only.acquire('awaited', { signal: controller.signal });
+    for (const key of ['c', 'd', 'e', 'f', 'g']) {
+      only.consume(key, { cost: 2 });
+      only.consume(key);
+    }
+    expect(only.peek('blocked').allowed).toBe(false);
+    // Behind the one that waits until 1000.
+    expect(only.peek('awaited', { cost: 2 }).retryAfterMs).toBe(2000);
+    controller.abort(new Error('Enough.'));
+    await expect(acquired).rejects.toThrow('Enough.');
+  });
+
   it('gives up an expired key before one that is not', () => {
     const { store, clock, limiter } = open(3);
     const only = limiter('only');

@@ -140,6 +140,7 @@ describe('acquire', () => {
     ['maxWait', -1, 'a duration'],
     ['maxWait', '5', 'a duration'],
     ['signal', {}, 'an AbortSignal, got an object'],
+    ['signal', { addEventListener: () => {} }, 'an AbortSignal, got an object'],
     ['cost', -1, 'an integer from 0'],
     ['wait', '5s', 'no option that acquire does not have'],
   ])('refuses a wrong %s, and charges nothing', async (name, value, sentence) => {
@@ -157,19 +158,34 @@ describe('acquire', () => {
       limiter.consume('key', { cost: 10 });
       const controller = new AbortController();
       const ended = watch([
-        limiter.acquire('key', { cost: 5, signal: controller.signal }),
         limiter.acquire('key'),
+        limiter.acquire('key', { cost: 5, signal: controller.signal }),
       ]);
       await jest.advanceTimersByTimeAsync(50);
       controller.abort(new Error('No more.'));
       await jest.advanceTimersByTimeAsync(0);
-      expect(ended).toEqual([[0, 50, 'No more.']]);
+      expect(ended).toEqual([[1, 50, 'No more.']]);
       expect(jest.getTimerCount()).toBe(1);
-      // 9.5 are used, and one waits.
+      // One waits until 100, and the next one comes 100 ms after that.
       expect(limiter.peek('key').retryAfterMs).toBe(150);
       await jest.advanceTimersByTimeAsync(1000);
-      // It was told its turn when there was one before it.
-      expect(ended[1]).toEqual([1, 600, true]);
+      expect(ended[1]).toEqual([0, 100, true]);
+    });
+
+    it('has one listener for however many wait', async () => {
+      const limiter = createLimiter({ policies: [bucket] });
+      const controller = new AbortController();
+      const added = jest.spyOn(controller.signal, 'addEventListener');
+      const removed = jest.spyOn(controller.signal, 'removeEventListener');
+      const ended = watch(times(40, () => limiter.acquire('key', { signal: controller.signal })));
+      await jest.advanceTimersByTimeAsync(1000);
+      expect(ended).toHaveLength(20);
+      controller.abort(new Error('Stop.'));
+      await jest.advanceTimersByTimeAsync(0);
+      expect(ended).toHaveLength(40);
+      expect(added).toHaveBeenCalledTimes(1);
+      expect(jest.getTimerCount()).toBe(0);
+      expect(removed.mock.calls.length).toBeLessThanOrEqual(1);
     });
 
     it('reserves nothing if it is aborted before', async () => {

@@ -251,19 +251,33 @@ export function acquire(suite: Suite): void {
     });
 
     it.each(['token-bucket', 'gcra'] as const)(
-      'and giving all places back leaves a %s as it was',
+      'and giving all places back from the last on leaves a %s as it was',
       async (algorithm) => {
         const { limiter, clock, acquire } = open(second(algorithm));
         for (let i = 0; i < 10; i++) await limiter.consume('key');
         const before = await limiter.peek('key');
-        for (const order of [1, -1]) {
-          const decisions: Decision[] = [];
-          for (let i = 0; i < 15; i++) decisions.push((await acquire()).decision);
-          for (const decision of decisions.sort(() => order)) await limiter.refund(decision);
-          expect(await limiter.peek('key')).toEqual(before);
-        }
+        const decisions: Decision[] = [];
+        for (let i = 0; i < 15; i++) decisions.push((await acquire()).decision);
+        for (const decision of decisions.reverse()) await limiter.refund(decision);
+        expect(await limiter.peek('key')).toEqual(before);
         clock.advance(100);
         expect((await limiter.consume('key')).allowed).toBe(true);
+      },
+    );
+
+    it.each(['token-bucket', 'gcra'] as const)(
+      'and giving back a place of a %s that others wait behind lets nobody pass before or beside them',
+      async (algorithm) => {
+        const { limiter, acquire } = open(second(algorithm));
+        for (let i = 0; i < 10; i++) await limiter.consume('key');
+        const decisions: Decision[] = [];
+        for (let i = 0; i < 15; i++) decisions.push((await acquire()).decision);
+        for (const decision of decisions.slice(2, 8)) await limiter.refund(decision);
+        // The last turn is 1500.
+        expect(await limiter.peek('key')).toMatchObject({ allowed: false, retryAfterMs: 1600 });
+        // That is given back, and the next is where it was.
+        await limiter.refund(decisions[14]);
+        expect(await limiter.peek('key')).toMatchObject({ allowed: false, retryAfterMs: 1500 });
       },
     );
 
