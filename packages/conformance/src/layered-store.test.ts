@@ -101,6 +101,22 @@ describe('strict', () => {
     for (const connection of connections) connection.disconnect();
   });
 
+  it('goes on hearing by a connection that another store stopped to listen by', async () => {
+    const { port } = sharedServers();
+    const [client, subscriber] = Array.from({ length: 2 }, () => new Redis({ host: '127.0.0.1', port }));
+    const transport = redisTransport({ client, subscriber, channel: `shared${process.pid}` });
+    const heard: string[][] = [[], []];
+    const failed = (error: Error) => heard[0].push(error.message);
+    const [stop] = heard.map((messages) => transport.subscribe((message) => messages.push(message), failed));
+    await until(async () => ((await client.pubsub('NUMSUB', `shared${process.pid}`)) as unknown[])[1] === 1);
+    stop();
+    await transport.publish('a');
+    await until(async () => heard[1].length > 0);
+    expect(heard).toEqual([[], ['a']]);
+    client.disconnect();
+    subscriber.disconnect();
+  });
+
   it('sends and hears by clients of node-redis, too', async () => {
     const url = `redis://127.0.0.1:${sharedServers().port}`;
     const [client, subscriber] = [createClient({ url }), createClient({ url })];

@@ -200,6 +200,19 @@ function describeLives(place: string, backend: Backend): void {
       expect((await lives())[0].found).toBe(false);
     });
 
+    it.each(settings)(
+      'lives longer once a request found it under a longer window, $title',
+      async ({ policy }) => {
+        const { limiter, lives } = open(backend, [policy(2, 60_000) as never]);
+        await limiter.consume('key', { cost: 2 });
+        limiter.update({ policies: [{ ...policy(2, 3_600_000), name: 'p0' }] });
+        expect((await limiter.consume('key', { cost: 2 })).allowed).toBe(false);
+        const [{ resetMs, most }] = await lives();
+        expect(resetMs).toBeGreaterThan(60_000);
+        expect(most).toBeGreaterThanOrEqual(resetMs);
+      },
+    );
+
     itLeavesKeysThatEnd(backend);
   });
 }
