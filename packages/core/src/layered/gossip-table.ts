@@ -29,9 +29,16 @@ const MOST_IN_MESSAGE = 500;
 interface Own {
   total: number;
   news: number;
+  /** What was given back and not said yet, and when the first of that was charged. */
+  back: number;
+  chargedMs: number;
   /** How often it is still to be said. */
   times: number;
   reset: boolean;
+}
+
+function unknown(): Own {
+  return { total: 0, news: 0, back: 0, chargedMs: 0, times: 0, reset: false };
 }
 
 /** What processes have heard of each other. */
@@ -117,17 +124,20 @@ export class GossipTable implements Table<true> {
     now: number | undefined,
   ): Promise<ArrayLike<number>> {
     const key = heldKey(id);
+    this.#now = now;
     const lacking = this.#table.correct(key, units, plan, charges, now);
-    this.#count(key, -Math.max(...units.map(Math.abs)) * Math.sign(units.find((count) => count !== 0) ?? 0));
+    // What was added counts elsewhere as if it was admitted now; what is given back, where it was charged.
+    const added = Math.max(0, ...units.map((count) => -count));
+    const back = Math.max(0, ...units);
+    if (added > 0) this.#count(key, added);
+    if (back > 0) this.#countBack(key, back, Math.min(...charges.map(({ at }) => at)));
     return lacking;
   }
 
   async reset(id: string): Promise<void> {
     const key = heldKey(id);
     this.#table.reset(key);
-    const own: Own = { total: 0, news: 0, times: TIMES, reset: true };
-    this.#own.set(key, own);
-    this.#tell(key, own);
+    this.#tell(key, { ...unknown(), times: TIMES, reset: true });
   }
 
   update(policies: readonly ParsedPolicy[]): void {
@@ -150,9 +160,12 @@ export class GossipTable implements Table<true> {
     const { news, silentMs } = this.#peers.hear(message, performance.now());
     if (news.length === 0) return;
     this.#stalenessMs = Math.max(this.#stalenessMs, message.heldMs + silentMs);
-    for (const { key, total, news: units } of news) {
+    for (const { key, total, news: units, back, chargedMs } of news) {
       if (total === null) this.#table.reset(key);
-      else if (units !== 0) this.#countIn(key, units);
+      else {
+        if (units !== 0) this.#countIn(key, units);
+        if (back > 0) this.#giveBack(key, back, chargedMs);
+      }
     }
   }
 
@@ -168,20 +181,37 @@ export class GossipTable implements Table<true> {
     this.#table.correct(key, each, plan, charges, now);
   }
 
-  /** Counts what was admitted here, or, negative, given back. */
+  /** Gives back what another process does: of windows, only in that in which it was charged. */
+  #giveBack(key: string, units: number, chargedMs: number): void {
+    const plan = this.#plan;
+    const each = plan.terms.map(() => units);
+    const charges = plan.terms.map(() => ({ at: chargedMs, level: 0 }));
+    this.#table.correct(key, each, plan, charges, this.#now);
+  }
+
+  /** Counts what was admitted here. */
   #count(key: string, units: number): void {
-    const own = this.#own.get(key) ?? { total: 0, news: 0, times: 0, reset: false };
+    const own = this.#own.get(key) ?? unknown();
     own.total += units;
     own.news += units;
     own.times = TIMES;
-    // As the newest; the oldest goes.
-    this.#own.delete(key);
-    this.#own.set(key, own);
-    if (this.#own.size > MOST_KEYS) this.#own.delete(this.#own.keys().next().value as string);
     this.#tell(key, own);
   }
 
+  /** Counts what was given back here, of a charge at that instant. */
+  #countBack(key: string, units: number, chargedMs: number): void {
+    const own = this.#own.get(key) ?? unknown();
+    own.chargedMs = own.back === 0 ? chargedMs : Math.min(own.chargedMs, chargedMs);
+    own.back += units;
+    own.times = Math.max(1, own.times);
+    this.#tell(key, own);
+  }
+
+  /** Remembers a count as the newest, in place of the oldest where there are too many, and says it soon. */
   #tell(key: string, own: Own): void {
+    this.#own.delete(key);
+    this.#own.set(key, own);
+    if (this.#own.size > MOST_KEYS) this.#own.delete(this.#own.keys().next().value as string);
     if (this.#sinceMs === Infinity) this.#sinceMs = performance.now();
     this.#telling.set(key, own);
     this.#schedule();
@@ -198,10 +228,11 @@ export class GossipTable implements Table<true> {
   #say(): void {
     const counts: Count[] = [];
     for (const [key, own] of this.#telling) {
-      counts.push({ key, total: own.reset ? null : own.total, news: own.news });
-      // What was admitted since a reset is said after it.
-      if (own.reset) own.times = own.news === 0 ? 0 : TIMES;
-      else own.news = 0;
+      const { news, back, chargedMs } = own;
+      counts.push({ key, total: own.reset ? null : own.total, news, back: own.reset ? 0 : back, chargedMs });
+      // What came since a reset is said after it.
+      if (own.reset) own.times = news === 0 && back === 0 ? 0 : TIMES;
+      else own.news = own.back = 0;
       own.reset = false;
       own.times -= 1;
       if (own.times <= 0) this.#telling.delete(key);
