@@ -181,6 +181,19 @@ test('what is given back is told once: a message of it that gets lost leaves it 
   expect((await other.limiter.peek('k')).remaining).toBe(14);
 });
 
+test('as many keys are remembered where they are reset as where they are admitted', async () => {
+  const air = new Air();
+  const { limiter } = start(air);
+  await limiter.consume('k');
+  await pass(300);
+  for (let i = 0; i < 100_000; i++) await limiter.reset(`key ${i}`);
+  await pass(100);
+  await limiter.consume('k');
+  await pass(100);
+  // It was the oldest, so its count begins again.
+  expect(JSON.parse(air.sent.at(-1) as string).at(-1)).toEqual([['k', 1, 1]]);
+});
+
 test('the last is said when a limiter is closed', async () => {
   const air = new Air();
   const [one, other] = [start(air), start(air)];
