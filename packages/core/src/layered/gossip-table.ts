@@ -22,6 +22,9 @@ import type { LayeredCounts } from './strict-table.js';
 /** So often each count is said: one that gets lost is made up for by the next. */
 const TIMES = 3;
 
+/** Counts are kept so much longer than windows last, so that no message of them is on its way any more. */
+const LATE_MS = 60_000;
+
 /** So many keys go into one message. */
 const MOST_IN_MESSAGE = 500;
 
@@ -32,13 +35,19 @@ interface Own {
   /** What was given back and not said yet, and when the first of that was charged. */
   back: number;
   chargedMs: number;
+  /** When it was counted last. */
+  countedMs: number;
   /** How often it is still to be said. */
   times: number;
   reset: boolean;
 }
 
+function keepMsOf({ terms }: Plan, everyMs: number): number {
+  return Math.max(0, ...terms.map(({ windowMs }) => windowMs)) + TIMES * everyMs + LATE_MS;
+}
+
 function unknown(): Own {
-  return { total: 0, news: 0, back: 0, chargedMs: 0, times: 0, reset: false };
+  return { total: 0, news: 0, back: 0, chargedMs: 0, countedMs: 0, times: 0, reset: false };
 }
 
 /** What processes have heard of each other. */
@@ -64,6 +73,8 @@ export class GossipTable implements Table<true> {
   readonly #speaker: Speaker;
   /** Of all policies, by which what others admit is counted in. */
   #plan: Plan;
+  /** How long counts are kept that do not change: afterwards the key is counted from 0 again, here and elsewhere. */
+  #keepMs: number;
   readonly #from: string = randomUUID();
   #number = 0;
   readonly #own = new Map<string, Own>();
@@ -87,6 +98,7 @@ export class GossipTable implements Table<true> {
     this.#table = table;
     this.#plan = ownPlan(policies);
     this.#everyMs = everyMs;
+    this.#keepMs = keepMsOf(this.#plan, everyMs);
     this.#counts = counts;
     this.#speaker = speaker;
   }
@@ -143,6 +155,7 @@ export class GossipTable implements Table<true> {
   update(policies: readonly ParsedPolicy[]): void {
     this.#table.update?.(policies);
     this.#plan = ownPlan(policies);
+    this.#keepMs = keepMsOf(this.#plan, this.#everyMs);
   }
 
   /** Says the last. */
@@ -157,7 +170,7 @@ export class GossipTable implements Table<true> {
   /** Counts in what another process has admitted, beyond the limits too. */
   hear(message: Counts): void {
     if (message.from === this.#from) return;
-    const { news, silentMs } = this.#peers.hear(message, performance.now());
+    const { news, silentMs } = this.#peers.hear(message, performance.now(), this.#keepMs);
     if (news.length === 0) return;
     this.#stalenessMs = Math.max(this.#stalenessMs, message.heldMs + silentMs);
     for (const { key, total, news: units, back, chargedMs } of news) {
@@ -191,7 +204,7 @@ export class GossipTable implements Table<true> {
 
   /** Counts what was admitted here. */
   #count(key: string, units: number): void {
-    const own = this.#own.get(key) ?? unknown();
+    const own = this.#ownOf(key);
     own.total += units;
     own.news += units;
     own.times = TIMES;
@@ -200,15 +213,21 @@ export class GossipTable implements Table<true> {
 
   /** Counts what was given back here, of a charge at that instant. */
   #countBack(key: string, units: number, chargedMs: number): void {
-    const own = this.#own.get(key) ?? unknown();
+    const own = this.#ownOf(key);
     own.chargedMs = own.back === 0 ? chargedMs : Math.min(own.chargedMs, chargedMs);
     own.back += units;
     own.times = Math.max(1, own.times);
     this.#tell(key, own);
   }
 
+  #ownOf(key: string): Own {
+    const own = this.#own.get(key);
+    return own === undefined || performance.now() - own.countedMs >= this.#keepMs ? unknown() : own;
+  }
+
   /** Remembers a count as the newest, in place of the oldest where there are too many, and says it soon. */
   #tell(key: string, own: Own): void {
+    own.countedMs = performance.now();
     this.#own.delete(key);
     this.#own.set(key, own);
     if (this.#own.size > MOST_KEYS) this.#own.delete(this.#own.keys().next().value as string);

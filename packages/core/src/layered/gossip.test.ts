@@ -194,6 +194,23 @@ test('as many keys are remembered where they are reset as where they are admitte
   expect(JSON.parse(air.sent.at(-1) as string).at(-1)).toEqual([['k', 1, 1]]);
 });
 
+test('a key that was forgotten here and elsewhere is counted on from where it stands', async () => {
+  const air = new Air();
+  const short: Policy = { algorithm: 'fixed-window', limit: 20, window: 1000 };
+  const [one, other] = [start(air, [short]), start(air, [short])];
+  await other.begin();
+  await one.times(3);
+  // Longer than the window and the minute that counts are kept, in which the process is heard of.
+  for (let i = 0; i < 5; i++) {
+    await one.limiter.consume('another');
+    await pass(30_000);
+  }
+  await one.times(1);
+  await pass(1000);
+  expect(air.sent.at(-1)).toContain('["k",1,0]');
+  expect((await other.limiter.peek('k')).remaining).toBe(16);
+});
+
 test('the last is said when a limiter is closed', async () => {
   const air = new Air();
   const [one, other] = [start(air), start(air)];
