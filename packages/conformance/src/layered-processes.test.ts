@@ -8,6 +8,8 @@ const LIMIT = 200;
 /** Nothing comes back while the test runs. */
 const WINDOW = 1e13;
 const REQUESTS = 150;
+/** So often each asks at most. */
+const EVERY_MS = 3;
 
 let script: Script;
 let children: ChildProcess[] = [];
@@ -24,12 +26,20 @@ afterAll(async () => {
 /** What the processes came to together, each of which would have liked three quarters of the limit. */
 async function runAll(mode: LayeredTask['mode']): Promise<LayeredResult> {
   const policy = { algorithm: 'fixed-window', limit: LIMIT, window: WINDOW } as const;
-  const task = { prefix: 'layeredprocesses', name: mode.mode, mode, policy, requests: REQUESTS, everyMs: 3 };
+  const task = {
+    prefix: 'layeredprocesses',
+    name: mode.mode,
+    mode,
+    policy,
+    requests: REQUESTS,
+    everyMs: EVERY_MS,
+  };
   const results = children.map((child) => message<LayeredResult>(child));
   for (const child of children) child.send(task);
   const all = await Promise.all(results);
   const sum = (field: keyof LayeredResult) => all.reduce((total, each) => total + each[field], 0);
-  return { admitted: sum('admitted'), asked: sum('asked') };
+  const untoldMs = Math.max(...all.map((each) => each.untoldMs));
+  return { admitted: sum('admitted'), asked: sum('asked'), untoldMs };
 }
 
 describe('Four processes on one server are admitted together', () => {
@@ -59,9 +69,10 @@ describe('Four processes on one server are admitted together', () => {
   });
 
   it('at most what is admitted in the meantime above the limit, by gossip', async () => {
-    const { admitted } = await runAll({ mode: 'gossip', syncEvery: 20 });
+    const { admitted, untoldMs } = await runAll({ mode: 'gossip', syncEvery: 20 });
     expect(admitted).toBeGreaterThanOrEqual(LIMIT);
-    // Without a word, all would have been: fewer than the limit by each.
-    expect(admitted).toBeLessThan(PROCESSES * REQUESTS);
+    // A timer may be early by nearly a millisecond, and one request be on either side.
+    const meanwhile = Math.floor(untoldMs / (EVERY_MS - 1)) + 2;
+    expect(admitted).toBeLessThanOrEqual(LIMIT + PROCESSES * meanwhile);
   });
 });

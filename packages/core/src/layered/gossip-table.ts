@@ -22,6 +22,9 @@ import type { LayeredCounts } from './strict-table.js';
 /** So often each count is said: one that gets lost is made up for by the next. */
 const TIMES = 3;
 
+/** Counts are kept so much longer than windows last, so that no message of them is on its way any more. */
+const LATE_MS = 60_000;
+
 /** So many keys go into one message. */
 const MOST_IN_MESSAGE = 500;
 
@@ -29,9 +32,22 @@ const MOST_IN_MESSAGE = 500;
 interface Own {
   total: number;
   news: number;
+  /** What was given back and not said yet, and when the first of that was charged. */
+  back: number;
+  chargedMs: number;
+  /** When it was counted last. */
+  countedMs: number;
   /** How often it is still to be said. */
   times: number;
   reset: boolean;
+}
+
+function keepMsOf({ terms }: Plan, everyMs: number): number {
+  return Math.max(0, ...terms.map(({ windowMs }) => windowMs)) + TIMES * everyMs + LATE_MS;
+}
+
+function unknown(): Own {
+  return { total: 0, news: 0, back: 0, chargedMs: 0, countedMs: 0, times: 0, reset: false };
 }
 
 /** What processes have heard of each other. */
@@ -57,6 +73,8 @@ export class GossipTable implements Table<true> {
   readonly #speaker: Speaker;
   /** Of all policies, by which what others admit is counted in. */
   #plan: Plan;
+  /** How long counts are kept that do not change: afterwards the key is counted from 0 again, here and elsewhere. */
+  #keepMs: number;
   readonly #from: string = randomUUID();
   #number = 0;
   readonly #own = new Map<string, Own>();
@@ -80,6 +98,7 @@ export class GossipTable implements Table<true> {
     this.#table = table;
     this.#plan = ownPlan(policies);
     this.#everyMs = everyMs;
+    this.#keepMs = keepMsOf(this.#plan, everyMs);
     this.#counts = counts;
     this.#speaker = speaker;
   }
@@ -117,22 +136,26 @@ export class GossipTable implements Table<true> {
     now: number | undefined,
   ): Promise<ArrayLike<number>> {
     const key = heldKey(id);
+    this.#now = now;
     const lacking = this.#table.correct(key, units, plan, charges, now);
-    this.#count(key, -Math.max(...units.map(Math.abs)) * Math.sign(units.find((count) => count !== 0) ?? 0));
+    // What was added counts elsewhere as if it was admitted now; what is given back, where it was charged.
+    const added = Math.max(0, ...units.map((count) => -count));
+    const back = Math.max(0, ...units);
+    if (added > 0) this.#count(key, added);
+    if (back > 0) this.#countBack(key, back, Math.min(...charges.map(({ at }) => at)));
     return lacking;
   }
 
   async reset(id: string): Promise<void> {
     const key = heldKey(id);
     this.#table.reset(key);
-    const own: Own = { total: 0, news: 0, times: TIMES, reset: true };
-    this.#own.set(key, own);
-    this.#tell(key, own);
+    this.#tell(key, { ...unknown(), times: TIMES, reset: true });
   }
 
   update(policies: readonly ParsedPolicy[]): void {
     this.#table.update?.(policies);
     this.#plan = ownPlan(policies);
+    this.#keepMs = keepMsOf(this.#plan, this.#everyMs);
   }
 
   /** Says the last. */
@@ -147,12 +170,15 @@ export class GossipTable implements Table<true> {
   /** Counts in what another process has admitted, beyond the limits too. */
   hear(message: Counts): void {
     if (message.from === this.#from) return;
-    const { news, silentMs } = this.#peers.hear(message, performance.now());
+    const { news, silentMs } = this.#peers.hear(message, performance.now(), this.#keepMs);
     if (news.length === 0) return;
     this.#stalenessMs = Math.max(this.#stalenessMs, message.heldMs + silentMs);
-    for (const { key, total, news: units } of news) {
+    for (const { key, total, news: units, back, chargedMs } of news) {
       if (total === null) this.#table.reset(key);
-      else if (units !== 0) this.#countIn(key, units);
+      else {
+        if (units !== 0) this.#countIn(key, units);
+        if (back > 0) this.#giveBack(key, back, chargedMs);
+      }
     }
   }
 
@@ -168,20 +194,43 @@ export class GossipTable implements Table<true> {
     this.#table.correct(key, each, plan, charges, now);
   }
 
-  /** Counts what was admitted here, or, negative, given back. */
+  /** Gives back what another process does: of windows, only in that in which it was charged. */
+  #giveBack(key: string, units: number, chargedMs: number): void {
+    const plan = this.#plan;
+    const each = plan.terms.map(() => units);
+    const charges = plan.terms.map(() => ({ at: chargedMs, level: 0 }));
+    this.#table.correct(key, each, plan, charges, this.#now);
+  }
+
+  /** Counts what was admitted here. */
   #count(key: string, units: number): void {
-    const own = this.#own.get(key) ?? { total: 0, news: 0, times: 0, reset: false };
+    const own = this.#ownOf(key);
     own.total += units;
     own.news += units;
     own.times = TIMES;
-    // As the newest; the oldest goes.
-    this.#own.delete(key);
-    this.#own.set(key, own);
-    if (this.#own.size > MOST_KEYS) this.#own.delete(this.#own.keys().next().value as string);
     this.#tell(key, own);
   }
 
+  /** Counts what was given back here, of a charge at that instant. */
+  #countBack(key: string, units: number, chargedMs: number): void {
+    const own = this.#ownOf(key);
+    own.chargedMs = own.back === 0 ? chargedMs : Math.min(own.chargedMs, chargedMs);
+    own.back += units;
+    own.times = Math.max(1, own.times);
+    this.#tell(key, own);
+  }
+
+  #ownOf(key: string): Own {
+    const own = this.#own.get(key);
+    return own === undefined || performance.now() - own.countedMs >= this.#keepMs ? unknown() : own;
+  }
+
+  /** Remembers a count as the newest, in place of the oldest where there are too many, and says it soon. */
   #tell(key: string, own: Own): void {
+    own.countedMs = performance.now();
+    this.#own.delete(key);
+    this.#own.set(key, own);
+    if (this.#own.size > MOST_KEYS) this.#own.delete(this.#own.keys().next().value as string);
     if (this.#sinceMs === Infinity) this.#sinceMs = performance.now();
     this.#telling.set(key, own);
     this.#schedule();
@@ -198,10 +247,11 @@ export class GossipTable implements Table<true> {
   #say(): void {
     const counts: Count[] = [];
     for (const [key, own] of this.#telling) {
-      counts.push({ key, total: own.reset ? null : own.total, news: own.news });
-      // What was admitted since a reset is said after it.
-      if (own.reset) own.times = own.news === 0 ? 0 : TIMES;
-      else own.news = 0;
+      const { news, back, chargedMs } = own;
+      counts.push({ key, total: own.reset ? null : own.total, news, back: own.reset ? 0 : back, chargedMs });
+      // What came since a reset is said after it.
+      if (own.reset) own.times = news === 0 && back === 0 ? 0 : TIMES;
+      else own.news = own.back = 0;
       own.reset = false;
       own.times -= 1;
       if (own.times <= 0) this.#telling.delete(key);

@@ -35,9 +35,39 @@ describe('a reservation', () => {
     controller.abort(new Error('No more.'));
     await expect(acquired).rejects.toThrow('No more.');
   });
+
+  test('that was refused changes nothing of what is remembered, and is not told', async () => {
+    const { store, transport, limiter } = open();
+    passMs(0);
+    await limiter.consume('k');
+    await limiter.consume('k');
+    // The place is a day away.
+    await expect(limiter.acquire('k', { maxWait: 1000 })).rejects.toThrow();
+    await limiter.block('other', Infinity);
+    await limiter.consume('other');
+    const told = transport.sent.length;
+    await expect(limiter.acquire('other', { maxWait: 1000 })).rejects.toThrow();
+    expect(transport.sent.length).toBe(told);
+    const { asked } = store;
+    await limiter.consume('k');
+    await limiter.consume('other');
+    expect(store.asked).toBe(asked);
+    expect(transport.sent).not.toContain('[1,"api","k"]');
+  });
 });
 
 describe('a denial', () => {
+  test('is learnt while other keys are given units back', async () => {
+    const { store, limiter } = open();
+    passMs(0);
+    const other = await limiter.consume('other');
+    await limiter.consume('k');
+    await Promise.all([limiter.consume('k'), limiter.settle(other, 0)]);
+    const { asked } = store;
+    expect((await limiter.consume('k')).allowed).toBe(false);
+    expect(store.asked).toBe(asked);
+  });
+
   test('is remembered, and told with a wait that grows shorter', async () => {
     const { store, limiter, layered } = open();
     passMs(0);

@@ -29,6 +29,8 @@ export class LeaseAccount {
   usedMs = 0;
   /** The one question that is on its way: settled when it is answered. */
   asking: Promise<unknown> | undefined;
+  /** Why it holds nothing any more, once it does not. */
+  end: 'reset' | 'update' | undefined;
   /** When units were asked for last that were not there. */
   scarceMs: number = -Infinity;
   /** Until then what was asked for is not asked for again: the end of the window in which it was charged. */

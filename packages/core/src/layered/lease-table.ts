@@ -5,6 +5,7 @@
  */
 
 import { LONGEST_KEY } from '../key.js';
+import { renewedPlan } from '../policy.js';
 import { ANSWER_WIDTH, type Answer, type Charge, type ParsedPolicy, type Plan } from '../types.js';
 import { FrontTable } from './front-table.js';
 import { heldKey, MOST_KEYS } from './held-key.js';
@@ -65,9 +66,10 @@ export class LeaseTable extends FrontTable<StrictTable> {
         () => true,
       );
       // Where the store fails, each is to fail by itself.
-      if (failed) break;
+      if (failed || account.end !== undefined) break;
     }
-    return this.#known(account, cost, now) ?? this.table.judge(id, cost, lease.plan, true, now);
+    const known = account.end === undefined ? this.#known(account, cost, now) : undefined;
+    return known ?? this.table.judge(id, cost, this.#planOf(account), true, now);
   }
 
   override charge(
@@ -91,16 +93,18 @@ export class LeaseTable extends FrontTable<StrictTable> {
   }
 
   override reset(id: string): Promise<void> {
-    this.#drop(heldKey(id));
+    this.#drop(heldKey(id), 'reset');
     return super.reset(id);
   }
 
-  /** What is held was charged under other numbers, and is not used any more. */
+  /** What is held was charged under other numbers, and is not used any more: it goes back by those, first of all. */
   override update(policies: readonly ParsedPolicy[]): void {
+    const realMs = performance.now();
+    for (const account of this.#holding) void this.#giveBack(account, account.nowAt(realMs));
+    for (const key of [...this.#accounts.keys()]) this.#drop(key, 'update');
     super.update(policies);
     this.#policies = policies;
     this.#plans = new WeakMap();
-    for (const key of [...this.#accounts.keys()]) this.#drop(key);
   }
 
   /** Gives back what is held. */
@@ -170,8 +174,9 @@ export class LeaseTable extends FrontTable<StrictTable> {
     const wanted = account.missing(wants, askedMs);
     const { id, lease } = account;
     const answer = await this.table.book(id, wanted, lease.plan, now);
-    // What was forgotten meanwhile may have been charged before.
-    if (this.#accounts.get(heldKey(id)) !== account) return this.table.judge(id, cost, lease.plan, true, now);
+    // Of a key that was reset meanwhile, this may have been charged before.
+    if (account.end === 'reset') return this.table.judge(id, cost, lease.plan, true, now);
+    if (account.end === 'update') return this.#takeLate(account, cost, wanted, answer, askedMs, now);
     // What has ended on the way.
     if (account.ended(now ?? performance.now())) void this.#giveBack(account, now ?? performance.now());
     const all = account.take(wanted, answer, askedMs, now === undefined ? 1 : 0);
@@ -190,8 +195,23 @@ export class LeaseTable extends FrontTable<StrictTable> {
     return this.#known(account, cost, now) ?? this.table.judge(id, cost, lease.plan, true, now);
   }
 
+  /** Of what was charged by numbers that hold no longer, gives back all, and asks for the request alone. */
+  #takeLate(
+    account: LeaseAccount,
+    cost: number,
+    wanted: readonly number[],
+    answer: Answer,
+    askedMs: number,
+    now: number | undefined,
+  ): Promise<Answer> {
+    const plan = this.#planOf(account);
+    account.take(wanted, answer, askedMs, 0);
+    void this.#giveBack(account, now ?? performance.now(), plan);
+    return this.table.judge(account.id, cost, plan, true, now);
+  }
+
   /** Never rejects: what could not be given back counts as used. */
-  async #giveBack(account: LeaseAccount, nowMs: number): Promise<void> {
+  async #giveBack(account: LeaseAccount, nowMs: number, plan: Plan = account.lease.plan): Promise<void> {
     const { id, lease, now, charges } = account;
     const units = account.putDown(nowMs);
     this.#holding.delete(account);
@@ -200,8 +220,8 @@ export class LeaseTable extends FrontTable<StrictTable> {
     const slow = lease.terms.some((term, i) => term.slow && units[i] > 0);
     try {
       await (slow
-        ? this.table.correct(id, units, lease.plan, charges, now)
-        : this.table.rebook(id, units, lease.plan, charges, now));
+        ? this.table.correct(id, units, plan, charges, now)
+        : this.table.rebook(id, units, plan, charges, now));
     } catch {}
   }
 
@@ -211,6 +231,11 @@ export class LeaseTable extends FrontTable<StrictTable> {
     const lease = leasePlanOf(plan, this.#policies, this.#sizing.horizonMs) ?? null;
     this.#plans.set(plan, lease);
     return lease;
+  }
+
+  /** How the store judges by now. */
+  #planOf({ end, lease }: LeaseAccount): Plan {
+    return end === 'update' ? renewedPlan(lease.plan, this.#policies) : lease.plan;
   }
 
   #accountOf(id: string, plan: Plan, lease: LeasePlan): LeaseAccount {
@@ -227,9 +252,10 @@ export class LeaseTable extends FrontTable<StrictTable> {
     return account;
   }
 
-  #drop(key: string): void {
+  #drop(key: string, end: LeaseAccount['end']): void {
     const account = this.#accounts.get(key);
     if (account === undefined) return;
+    account.end = end;
     this.#holding.delete(account);
     this.#accounts.delete(key);
   }

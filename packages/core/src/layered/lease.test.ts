@@ -179,12 +179,13 @@ describe('reserve', () => {
     expect(await another().times(10)).toBe(0);
   });
 
-  test('charges by other numbers after an update', async () => {
-    const { limiter, times } = open(reserve);
+  test('gives back what it holds before an update, and charges by other numbers after it', async () => {
+    const { limiter, times, shared } = open(reserve);
     await times(8);
     limiter.update({ policies: [{ ...fixed, limit: 20 }] });
-    // Fifteen were charged, of which seven are lost.
-    expect(await times(30)).toBe(5);
+    // Fifteen were charged, of which eight are used.
+    expect(shared.log.at(-1)).toBe('correct 7');
+    expect(await times(30)).toBe(12);
   });
 });
 
@@ -205,6 +206,25 @@ describe('share', () => {
     let admitted = await times(400);
     for (let i = 0; i < 5; i++) admitted += await another().times(400);
     expect(admitted).toBe(1000);
+  });
+
+  test('an update loses nothing of what processes hold', async () => {
+    const day: Policy = { algorithm: 'fixed-window', limit: 400, window: '1d' };
+    const first = open(share, [day]);
+    const all = [first, first.another(), first.another(), first.another()];
+    // Each holds a quarter, and so all do everything.
+    for (const { times } of all) expect(await times(1)).toBe(1);
+    for (const { limiter } of all) limiter.update({ policies: [day] });
+    expect(await first.times(500)).toBe(396);
+  });
+
+  test('an update loses nothing of what is charged on the way', async () => {
+    const { limiter, another } = open(share);
+    const decision = limiter.consume('k');
+    limiter.update({ policies: [{ ...fixed, limit: 2000 }] });
+    expect((await decision).allowed).toBe(true);
+    await pass(0);
+    expect((await another().limiter.peek('k')).remaining).toBe(999);
   });
 
   test('gives back a share that nobody asks for', async () => {

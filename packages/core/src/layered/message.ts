@@ -20,10 +20,14 @@ interface Forgotten {
 /** What one process has admitted of a key. */
 export interface Count {
   readonly key: string;
-  /** All units since that process began to count, less those that were given back; `null` if the key was reset. */
+  /** All units since that process began to count; `null` if the key was reset. */
   readonly total: number | null;
   /** Those of them that it had not said yet. */
   readonly news: number;
+  /** How many it has given back, and had not said yet. */
+  readonly back: number;
+  /** When the first of those was charged, by its clock. */
+  readonly chargedMs: number;
 }
 
 /** What one process has admitted. */
@@ -42,7 +46,9 @@ export type Message = Forgotten | Counts;
 export function write(message: Message): string {
   if (!('counts' in message)) return JSON.stringify([VERSION, message.limiter, message.key]);
   const { limiter, from, number, heldMs, counts } = message;
-  const each = counts.map(({ key, total, news }) => [key, total, news]);
+  const each = counts.map(({ key, total, news, back, chargedMs }) =>
+    back === 0 ? [key, total, news] : [key, total, news, back, chargedMs],
+  );
   return JSON.stringify([VERSION, limiter, from, number, heldMs, each]);
 }
 
@@ -70,12 +76,12 @@ function readCounts(limiter: string, [from, number, heldMs, each]: unknown[], te
     throw bad('a process and its counts', text);
   }
   const counts = each.map((one: unknown) => {
-    const [key, total, news] = Array.isArray(one) && one.length === 3 ? one : [];
+    const parts = Array.isArray(one) && (one.length === 3 || one.length === 5) ? one : [];
+    const [key, total, news, back = 0, chargedMs = 0] = parts;
     const known = total === null || Number.isSafeInteger(total);
-    if (typeof key !== 'string' || !known || !Number.isSafeInteger(news)) {
-      throw bad('a key and its counts', text);
-    }
-    return { key, total: total as number | null, news: news as number };
+    const numbers = Number.isSafeInteger(news) && isCount(back) && Number.isSafeInteger(chargedMs);
+    if (typeof key !== 'string' || !known || !numbers) throw bad('a key and its counts', text);
+    return { key, total: total as number | null, news: news as number, back, chargedMs };
   });
   return { limiter, from, number, heldMs, counts };
 }

@@ -6,7 +6,7 @@
 
 import { waitOf } from '../decision.js';
 import { reserveOn } from '../reserve.js';
-import type { Answer, Charge, Plan, Table } from '../types.js';
+import { ANSWER_WIDTH, type Answer, type Charge, type Plan, type Table } from '../types.js';
 import { Denials, type Question } from './denials.js';
 import { FrontTable } from './front-table.js';
 import { heldKey } from './held-key.js';
@@ -20,6 +20,13 @@ export interface LayeredCounts {
   decisions: number;
   /** How often its store was asked: for one of them, to charge some in advance or afterwards, or to take that back. */
   asked: number;
+}
+
+/** The questions of a key that are on their way, since it was forgotten last. */
+interface Asking {
+  questions: number;
+  /** Whether it was forgotten again. */
+  forgotten: boolean;
 }
 
 /** Who is told. */
@@ -40,8 +47,8 @@ export class StrictTable extends FrontTable {
   readonly #remembers: boolean;
   readonly #told: Told;
   readonly #denials = new Denials();
-  /** How many keys were forgotten so far: an answer that was asked for before that may be of before. */
-  #forgotten = 0;
+  /** Of keys that are being asked for: when one is forgotten, the answers that are on their way may be of before. */
+  readonly #asking = new Map<string, Asking>();
 
   /** @param remembers - whether denials can be: not where they count. */
   constructor(table: Table<true>, counts: LayeredCounts, remembers: boolean, told: Told) {
@@ -106,7 +113,9 @@ export class StrictTable extends FrontTable {
     this.#counts.asked += 1;
     const answer = await reserveOn(this.table, id, cost, plan, mostWaitMs, now);
     // Who was denied waits longer than was said, as who reserved comes first.
-    if (waitOf(answer, plan) > 0) this.#forget(id);
+    const wait = waitOf(answer, plan);
+    const placed = wait <= mostWaitMs && plan.terms.every((_, i) => answer[i * ANSWER_WIDTH + 1] === 0);
+    if (placed && wait > 0) this.#forget(id);
     return answer;
   }
 
@@ -155,18 +164,34 @@ export class StrictTable extends FrontTable {
 
   /** Forgets what is known of a key. */
   forget(key: string): void {
-    this.#forgotten += 1;
+    const asking = this.#asking.get(key);
+    if (asking !== undefined) asking.forgotten = true;
+    this.#asking.delete(key);
     this.#denials.forget(key);
   }
 
   async #ask(id: string, question: Question, charge: boolean, now: number | undefined): Promise<Answer> {
     this.#counts.asked += 1;
-    const forgotten = this.#forgotten;
-    const answer = await this.table.decide(id, question.cost, question.plan, charge, now);
-    if (!this.#remembers || forgotten !== this.#forgotten) return answer;
+    const work = this.table.decide(id, question.cost, question.plan, charge, now);
+    if (!this.#remembers) return work;
+    const asking = this.#begin(question.key);
+    const answer = await work.finally(() => this.#end(question.key, asking));
+    if (asking.forgotten) return answer;
     if (this.#denials.learn(question, answer, now ?? performance.now()))
       this.#askOfOne(id, question.plan, now);
     return answer;
+  }
+
+  #begin(key: string): Asking {
+    const asking = this.#asking.get(key) ?? { questions: 0, forgotten: false };
+    asking.questions += 1;
+    this.#asking.set(key, asking);
+    return asking;
+  }
+
+  #end(key: string, asking: Asking): void {
+    asking.questions -= 1;
+    if (asking.questions === 0 && !asking.forgotten) this.#asking.delete(key);
   }
 
   /** Finds out when a single unit fits; nobody waits for it. */
