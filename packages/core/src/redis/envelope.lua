@@ -133,7 +133,7 @@ local function write(key, open, add, aligned, state, found, ahead, prefix, write
     -- A refund may take the last entry of a log; a key that has lost its TTL would live for ever; and a log that was written
     -- under a shorter window would end too soon.
     local has = corrects and -1 or redis.call('PTTL', key)
-    if has == -1 or open and has < ttl - NEAR then redis.call('PEXPIRE', key, ttl) end
+    if has == -1 or open and ahead <= now and has < ttl - NEAR then redis.call('PEXPIRE', key, ttl) end
   end
   if add and (ahead > now or state.ahead) and (writes ~= NOTHING or corrects) then
     local byte = string.byte(redis.call('GETRANGE', key, state.origin, state.origin))
