@@ -20,10 +20,10 @@ export interface Transaction {
   readonly ran: boolean;
 }
 
-/** How many numbers of a reply belong to one policy, and which of them is the instant. */
+/** How many numbers of a reply belong to one policy, unless what is 0 is left out, and which of them is the instant. */
 const WIDTH = 5;
 const AT = 3;
-/** The same of a lone policy that admits: it leaves out what is 0. */
+/** Which is where that is left out. */
 const SHORT_AT = 2;
 
 /** Stands between a store and its client. The caller must not have two calls on their way at once. */
@@ -81,10 +81,8 @@ function toMs([seconds, microseconds]: Time): number {
 function instantOf(reply: unknown): number | undefined {
   // Of a reset it is how many keys there were.
   if (typeof reply !== 'string') return undefined;
-  const numbers = reply.split(' ').map(Number);
+  const each = reply.split(',').map((part) => part.split(' ').map(Number));
   // A correction says it first; a decision says there what remains, which is less.
-  if (numbers[0] > 1e12) return numbers[0];
-  if (numbers.length < WIDTH) return numbers[SHORT_AT];
-  const instants = numbers.filter((_, i) => i % WIDTH === AT);
-  return instants.length === 0 ? undefined : Math.min(...instants);
+  if (each[0][0] > 1e12) return each[0][0];
+  return Math.min(...each.map((numbers) => numbers[numbers.length < WIDTH ? SHORT_AT : AT]));
 }
