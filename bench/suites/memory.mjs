@@ -91,7 +91,7 @@ export async function memory(budget) {
     goals: [
       ...goalsOf('admits', admittedRows, OBJECT, 1.25, 2.6),
       ...goalsOf('admits', admittedRows, EXPRESS, 1 / 2, 1.1),
-      ...goalsOf('denies', deniedRows, EXPRESS, 1 / 2, 1.4),
+      ...goalsOf('denies', deniedRows, EXPRESS, 1 / 2, 1.2),
       ...goalsOf('admits', admittedRows, FLEXIBLE, 1 / 15, 0.45),
     ],
   };

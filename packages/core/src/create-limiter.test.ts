@@ -119,7 +119,7 @@ describe('What could not be given back or settled', () => {
 describe('A store that knows no blocks', () => {
   const blocking = { limit: 10, window: '1h', block: { after: 3, for: '1h' } } as const;
   const message =
-    'Expected `store` to know blocks, for `block`, got one whose tables have no `block` and `unblock`';
+    'Expected `store` to know blocks, for `block`, got one whose tables have no `block` and `unblock`: a store of your own, or a LayeredStore in a mode other than "strict".';
 
   it('is refused by policies that block, at once or later', () => {
     for (const onStoreError of ['throw', 'local', 'deny'] as const) {

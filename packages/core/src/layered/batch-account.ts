@@ -4,11 +4,8 @@
  * @module
  */
 
+import { AT, REMAINING, RESET } from '../algorithms/outcome.js';
 import { ANSWER_WIDTH, type Answer, type Charge, type Plan } from '../types.js';
-
-const REMAINING = 0;
-const RESET = 2;
-const AT = 3;
 
 /** So many reports are remembered, to find what they booked. */
 const MOST_LUMPS = 8;

@@ -161,7 +161,8 @@ export class BatchTable extends FrontTable<StrictTable> {
   /** Never rejects. */
   #report(account: BatchAccount, now: number | undefined): Promise<void> {
     const report = this.#send(account, now).then((sent) => {
-      account.report = undefined;
+      // Another may be on its way by now.
+      if (account.report === report) account.report = undefined;
       account.failing = !sent;
       if (account.spent === 0) this.#owing.delete(account);
       // Those that are asked for stay; those that are not become the oldest.

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { AT, DELAY, REMAINING, RESET, RETRY } from '../algorithms/outcome.js';
 import { ANSWER_WIDTH, type Answer, type Plan } from '../types.js';
 
 /** However long a denial lasts, the store is asked again by then: clocks drift, and messages get lost. */
@@ -14,12 +15,6 @@ const MOST_KEYS = 100_000;
 
 /** The most costs per key. */
 const MOST_COSTS = 16;
-
-const REMAINING = 0;
-const RETRY = 1;
-const RESET = 2;
-const AT = 3;
-const DELAY = 4;
 
 /** A question, and when it was put and answered, by the clock that all questions here are timed by. */
 export interface Question {

@@ -4,14 +4,11 @@
  * @module
  */
 
+import { AT, REMAINING, RESET, RETRY } from '../algorithms/outcome.js';
 import { ANSWER_WIDTH, type Answer, type Plan } from '../types.js';
 import { Holding } from './holding.js';
 import type { LeasePlan } from './lease-terms.js';
 
-const REMAINING = 0;
-const RETRY = 1;
-const RESET = 2;
-const AT = 3;
 /** Of a charge. */
 const TAKEN = 4;
 

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { AT, DELAY, REMAINING, RETRY } from '../algorithms/outcome.js';
 import { ArgumentError, isStoreError, StoreError } from '../errors.js';
 import { partOf } from '../plan.js';
 import {
@@ -21,11 +22,6 @@ import {
   type Table,
 } from '../types.js';
 import type { RedisTable } from './redis-table.js';
-
-const REMAINING = 0;
-const RETRY = 1;
-const AT = 3;
-const DELAY = 4;
 
 /** What lies in one slot of a plan. */
 interface Group {
